@@ -85,17 +85,17 @@ class Form(ABC):
 def _with_faces(equations: Equations, form: str) -> Equations:
     """Adds to the provenance that the equations hold between impacts and resets."""
     faces, resets = equations.system.unilateral, equations.system.resets
-    said = ""
+    suffix = ""
     if faces and form != "routh":
-        said += f"; free of contact with {', '.join(repr(face.name) for face in faces)} (see ap.forms.routh)"
+        suffix += f"; free of contact with {', '.join(repr(face.name) for face in faces)} (see ap.forms.routh)"
     if resets:
-        said += f"; between resets ({', '.join(repr(reset.name) for reset in resets)})"
-    if not said:
+        suffix += f"; between resets ({', '.join(repr(reset.name) for reset in resets)})"
+    if not suffix:
         return equations
-    made = object.__new__(Equations)
-    made.__dict__.update(equations.__dict__)  # `replace` would compute lazy fields
-    made.__dict__["provenance"] = f"{equations.provenance}{said}"
-    return made
+    copy = object.__new__(Equations)
+    copy.__dict__.update(equations.__dict__)  # `replace` would compute lazy fields
+    copy.__dict__["provenance"] = f"{equations.provenance}{suffix}"
+    return copy
 
 
 __all__ = ["Equations", "Form", "Values"]

@@ -93,9 +93,9 @@ class Chaplygin(Form):
         yield force_step(system)
         slopes = equations.objects["slopes"]
         names = [latex(system.velocities[i]) for i in (*split.dependent, *split.independent)]
-        words = [letter(system.velocities[i]) for i in (*split.dependent, *split.independent)]
+        plain = [letter(system.velocities[i]) for i in (*split.dependent, *split.independent)]
         count = len(split.dependent)
-        label = lambda i, j: LeftSide(rf"\frac{{\partial {names[i]}}}{{\partial {names[j]}}}", f"∂{words[i]}/∂{words[j]}")
+        label = lambda i, j: LeftSide(rf"\frac{{\partial {names[i]}}}{{\partial {names[j]}}}", f"∂{plain[i]}/∂{plain[j]}")
         pairs = ((i, count + j) for i in range(count) for j in range(len(split.independent)))
         lines = tuple(Line(label(i, j), slopes[i, j - count]) for i, j in pairs)
         yield Stage("Dependent velocities by independent ones, from the constraints", NO_RULE, lines)
@@ -135,11 +135,11 @@ class VelocitySplit:
     @property
     def directions(self) -> Table:
         """(nv, k): displacements of only the dependent velocities that violate one constraint each."""
-        out = sympy.zeros(self.system.nv, len(self.dependent))
+        displacements = sympy.zeros(self.system.nv, len(self.dependent))
         for i, m in enumerate(self.dependent):
             for k in range(len(self.dependent)):
-                out[m, k] = self.inverse[i, k]
-        return out
+                displacements[m, k] = self.inverse[i, k]
+        return displacements
 
     @property
     def written_in(self) -> tuple[Symbol, ...] | None:
@@ -206,15 +206,15 @@ def _works(system: System) -> str:
 
 def _shown(split: VelocitySplit, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
     """q̇_μ = F_μ where F has one branch, the constraints themselves otherwise; then the rates of states of first order."""
-    beside = kinematics_of(split.system)
+    rates = kinematics_of(split.system)
     if len(branches) == 1:
-        return (*(equation(s, f) for s, f in branches[0].items()), *beside)
-    return (*(equation(f, 0) for f in split.rows.first), *beside)
+        return (*(equation(s, f) for s, f in branches[0].items()), *rates)
+    return (*(equation(f, 0) for f in split.rows.first), *rates)
 
 
 def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
-    given = table_of(solved, "solved=").items()
-    return {key: system.in_velocities(expression(value, f"solved[{name_in(key)}]")) for key, value in given}
+    formulas = table_of(solved, "solved=").items()
+    return {key: system.in_velocities(expression(value, f"solved[{name_in(key)}]")) for key, value in formulas}
 
 
 def _given_slopes(system: System, split: VelocitySplit, solved: Mapping[Symbol, Any]) -> Matrix:
@@ -225,10 +225,10 @@ def _given_slopes(system: System, split: VelocitySplit, solved: Mapping[Symbol, 
     formula = {level.get(key, key): (key, value) for key, value in F.items()}
     missing = [system.velocities[m] for m in split.dependent if system.velocities[m] not in formula]
     if missing or len(formula) != len(split.dependent):
-        wanted = ", ".join(str(system.velocities[m]) for m in split.dependent)
-        raise ModelError(f"solved= must give exactly the dependent velocities (or their accelerations): {wanted}")
-    left = [f.xreplace(F) for f in split.rows.first] if F else []
-    misfit = Matrix(len(left), 2, [x for f in left for x in (f, magnitude(f))])
+        dependent = ", ".join(str(system.velocities[m]) for m in split.dependent)
+        raise ModelError(f"solved= must give exactly the dependent velocities (or their accelerations): {dependent}")
+    residuals = [f.xreplace(F) for f in split.rows.first] if F else []
+    misfit = Matrix(len(residuals), 2, [x for f in residuals for x in (f, magnitude(f))])
     if any((np.abs(m[:, 0]) > 1e-8 * m[:, 1]).any() for m in samples(misfit)):
         raise ModelError("solved= does not satisfy the constraints: substituted into them it leaves a residual")
     entries = []

@@ -94,7 +94,7 @@ class Equations:
     def __getstate__(self) -> dict[str, Any]:
         """The derived equations, without results computed from them."""
         plain = lambda x: dict(x) if isinstance(x, MappingProxyType) else x
-        names = ["derived" if one.name == "equations" else one.name for one in fields(self)]
+        names = ["derived" if f.name == "equations" else f.name for f in fields(self)]
         return {name: plain(getattr(self, name)) for name in names}
 
     @property
@@ -108,7 +108,7 @@ class Equations:
             return display.shown_object(self, name)
         if name.startswith("_") or "route" not in self.__dict__:
             raise AttributeError(name)
-        public = [*objects, *(word for word in dir(self) if not word.startswith("_"))]
+        public = [*objects, *(attribute for attribute in dir(self) if not attribute.startswith("_"))]
         hint = did_you_mean(name, public) or f"; of its own it has {', '.join(sorted(objects)) or 'nothing'}"
         raise AttributeError(f"{self.form} equations have no '{name}'{hint}")
 
@@ -145,8 +145,8 @@ class Equations:
         Redundant rows and rows nonlinear in the accelerations have no explicit solution and raise `FormNotApplicable`.
         """
         effort = WorkBudget(budget if simplify else 0.0)
-        found = self.explicit(effort.share(2))
-        return display.shortest_solution(found, self.system, effort) if simplify else found
+        solution = self.explicit(effort.share(2))
+        return display.shortest_solution(solution, self.system, effort) if simplify else solution
 
     def explicit(self, effort: WorkBudget) -> dict[Symbol, Any]:
         """Unknown → expression from the elimination; equal subexpressions are shared objects."""
@@ -156,15 +156,15 @@ class Equations:
             raise FormNotApplicable("the accelerations enter nonlinearly; .acceleration(t, q, v) finds Gauss's minimum")
         K, b = self.coefficients
         pseudo = self.objects.get("pseudo")
-        inside = pseudo.inside if pseudo is not None and pseudo.affine else lambda e: e
-        K, b = K.applyfunc(inside), b.applyfunc(inside)
-        found: dict[Symbol, Any] = dict(symbolic_solve.solve(K, b, self.unknowns, effort))
-        insert = Replacement(found, evaluate=sum(map(tidy.length, found.values())) <= SOLUTION_SYMBOLS)
+        in_pseudo = pseudo.inside if pseudo is not None and pseudo.affine else lambda e: e
+        K, b = K.applyfunc(in_pseudo), b.applyfunc(in_pseudo)
+        solution: dict[Symbol, Any] = dict(symbolic_solve.solve(K, b, self.unknowns, effort))
+        insert = Replacement(solution, evaluate=sum(map(tidy.length, solution.values())) <= SOLUTION_SYMBOLS)
         for symbol, formula in zip(multiplier_symbols(self.system), self.multipliers, strict=True):
-            if symbol not in found:
-                found[symbol] = insert(inside(formula))
-        share = tidy.Sharing()
-        return {x: share(value) for x, value in found.items()}
+            if symbol not in solution:
+                solution[symbol] = insert(in_pseudo(formula))
+        shared = tidy.Sharing()
+        return {x: shared(value) for x, value in solution.items()}
 
     # -- in numbers --------------------------------------------------------------------------------------------------
 

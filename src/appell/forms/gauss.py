@@ -50,25 +50,25 @@ class Gauss(Form):
     def reason_against(self, system: System, **options: Any) -> str | None:
         if not system.holonomic_speeds and not _all_bodies(system):
             return "it has speeds of its own and T is not made of bodies; use ap.forms.lagrange, or give bodies="
-        given = [c.name for c in system.constraints if c.reaction is not None]
-        if given:
-            return f"constraint '{given[0]}' is not ideal (reaction= is given), so there is no minimum; use ap.forms.lagrange"
+        stated = [c.name for c in system.constraints if c.reaction is not None]
+        if stated:
+            return f"constraint '{stated[0]}' is not ideal (reaction= is given), so there is no minimum; use ap.forms.lagrange"
         return multiplier_forces.refusal(system)
 
     def derive(self, system: System, **options: Any) -> Equations:
-        inertia, what = acceleration_energy(system)
+        inertia, origin = acceleration_energy(system)
         Z = inertia - work(generalized_forces(system), system.accelerations)
         E = gradient(inertia, system.accelerations)
-        equations = with_multipliers(self, system, E, f"the minimum of Z from {what}; {self.source}", {"Z": Z})
+        equations = with_multipliers(self, system, E, f"the minimum of Z from {origin}; {self.source}", {"Z": Z})
         free, rows = list(nonlinear_rows(system)), acceleration_rows(system)
         if len(free) == 0:
             return equations
         equations = replace(equations, criterion=Z)
         if len(free) > 1 or not is_quadratic(rows[free[0]], system.accelerations):
             return equations
-        where = f"the global minimum of Z from {what}, by the secular equation of its quadratic row (proven); {self.source}"
+        minimum = f"the global minimum of Z from {origin}, by the secular equation of its quadratic row (proven); {self.source}"
         objects = {**equations.objects, "secular": Secular.of(equations, rows, free[0])}
-        return replace(equations, provenance=where, objects=objects)
+        return replace(equations, provenance=minimum, objects=objects)
 
     def worked(self, equations: Equations) -> Iterator[Stage]:
         system, Z = equations.system, equations.objects["Z"]
@@ -117,11 +117,11 @@ def _christoffel(system: System) -> Expr:
 
 def extended_metric(system: System) -> list[list[Expr]]:
     """g_ab, (n + 1, n + 1): T2 = ½ g_ij q̇q̇, T1 = g_0i q̇, T0 = ½ g_00."""
-    rest = dict.fromkeys(system.velocities, sympy.Integer(0))
+    at_rest = dict.fromkeys(system.velocities, sympy.Integer(0))
     d = [partial(s) for s in system.velocities]
     T: Any = system.kinetic
     p: list[Any] = [d_i(T) for d_i in d]
-    short = lambda e: collected(e.xreplace(rest))
+    short = lambda e: collected(e.xreplace(at_rest))
 
     def entry(a: int, b: int) -> Expr:
         if a == 0:

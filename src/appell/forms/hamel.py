@@ -133,12 +133,12 @@ class QuasiFrame:
     @cached_property
     def brackets(self) -> list[dict[tuple[int, int], Expr]]:
         """∂F_ri/∂q_j − ∂F_rj/∂q_i, for each r the entries that do not vanish."""
-        q, F, out = self.system.coordinates, self.pseudo.Phi, []
+        q, F, brackets = self.system.coordinates, self.pseudo.Phi, []
         for r in range(F.shape[0]):
             slope = [gradient(F[r, i], q) for i in range(len(q))]
             entries = {(i, j): slope[i][j] - slope[j][i] for i in range(len(q)) for j in range(i)}
-            out.append({pair: e for pair, e in entries.items() if e != 0})
-        return out
+            brackets.append({pair: e for pair, e in entries.items() if e != 0})
+        return brackets
 
     def _contract(self, r: int, s: int, column: list[Expr]) -> Expr:
         """Σ_ij (∂F_ri/∂q_j − ∂F_rj/∂q_i) H_is x_j, using that the bracket is antisymmetric."""
@@ -152,7 +152,7 @@ class QuasiFrame:
     @cached_property
     def gamma(self) -> dict[tuple[int, int, int], Expr]:
         """(r, s, k) → γ^r_sk, nonzero entries, k = −1 for γ^r_s0; indices count π̇ first, then the constraints."""
-        m, out = len(self.w), {}
+        m, coefficients = len(self.w), {}
         columns = [list(self.H[:, k]) for k in range(m)]
         h0 = list(self.pseudo.h0)
         for r in range(m):
@@ -161,8 +161,8 @@ class QuasiFrame:
                 drift = sympy.Add(*(x * self.H[i, s] for i, x in enumerate(free) if x != 0 and self.H[i, s] != 0))
                 entries = {k: self._contract(r, s, columns[k]) for k in range(m)} if self.brackets[r] else {}
                 entries[-1] = drift + (self._contract(r, s, h0) if self.brackets[r] else 0)
-                out.update({(r, s, k): e for k, e in entries.items() if e != 0})
-        return out
+                coefficients.update({(r, s, k): e for k, e in entries.items() if e != 0})
+        return coefficients
 
     def _free(self, r: int) -> list[Expr]:
         """∂F_ri/∂t − ∂f_0r/∂q_i."""
@@ -203,18 +203,18 @@ class SpeedFrame(QuasiFrame):
     def gamma(self) -> dict[tuple[int, int, int], Expr]:
         """(r, s, k) → γ^r_sk from Γ_rs, affine in w."""
         _, _, C = twist(self.system)
-        m, d_dt, out = len(self.w), time_derivation(self.system.rates), {}
+        m, d_dt, coefficients = len(self.w), time_derivation(self.system.rates), {}
         column = Matrix(self.w)
         velocity = {v: row_times(self.H, i, column) + self.pseudo.h0[i] for i, v in enumerate(self.system.velocities)}
-        rest = dict.fromkeys(self.w, sympy.Integer(0))
+        zero_velocities = dict.fromkeys(self.w, sympy.Integer(0))
         F, defined = self.pseudo.Phi, (*self.pseudo.definitions, *self.pseudo.rows.first)
         for r in range(m):
             shifted = self.shifts(defined[r])
             row = [d_dt(F[r, a]) - shifted[a] - row_times(C.T, a, F[r, :].T) for a in range(m)]
             for s in range(m):
                 Gamma = restricted(row_times(self.H.T, s, Matrix(row)), velocity)
-                entries = {k: restricted(e, rest) for k, e in enumerate(gradient(Gamma, self.w))}
-                entries[-1] = restricted(Gamma, rest)
+                entries = {k: restricted(e, zero_velocities) for k, e in enumerate(gradient(Gamma, self.w))}
+                entries[-1] = restricted(Gamma, zero_velocities)
                 short = {k: shortened(collected(e, unit=True)) for k, e in entries.items()}
-                out.update({(r, s, k): e for k, e in short.items() if e != 0})
-        return out
+                coefficients.update({(r, s, k): e for k, e in short.items() if e != 0})
+        return coefficients

@@ -111,16 +111,16 @@ class Canonical:
     """
 
     def __init__(self, T: Expr, V: Expr, velocities: tuple[Symbol, ...], p: tuple[Any, ...]):
-        parts = Quadratic.of(T, velocities)
-        if not parts.regular():
+        quadratic = Quadratic.of(T, velocities)
+        if not quadratic.regular():
             raise FormNotApplicable("the mass matrix of these velocities is singular, so that they do not follow from p")
-        inverse = parts.written_inverse()
-        shifted: Any = Matrix([p_i - b_i for p_i, b_i in zip(p, parts.b, strict=True)])
+        inverse = quadratic.written_inverse()
+        shifted: Any = Matrix([p_i - b_i for p_i, b_i in zip(p, quadratic.b, strict=True)])
         self.p, self.named, self._lagrangian = p, not is_short(inverse), T - V
         self.momenta = dict(zip(p, gradient(T, velocities), strict=True))
-        self._sums = dict(zip(p, parts.times(velocities), strict=True))
+        self._sums = dict(zip(p, quadratic.times(velocities), strict=True))
         w = velocities if inverse is None else [row_times(inverse, i, shifted) for i in range(len(velocities))]
-        self.H = sympy.Add(*(x * w_s for x, w_s in zip(shifted, w, strict=True))) / 2 - parts.T0 + V
+        self.H = sympy.Add(*(x * w_s for x, w_s in zip(shifted, w, strict=True))) / 2 - quadratic.T0 + V
         self.velocities = dict(zip(velocities, velocities if self.named else w, strict=True))
 
     def forces(self, coordinates: Sequence[Symbol]) -> list[Expr]:

@@ -55,7 +55,7 @@ class Kane(Form):
         chosen = PseudoVelocities.suggested(system) if pseudo is None else PseudoVelocities.of(system, pseudo)
         Q, rest = generalized_forces(system), _lagrangian_part(system)
         full = [F + E for F, E in zip(inertia_forces(system, system.rates, system.velocities), rest, strict=True)]
-        own, table = _projected(system, chosen, full, rest)
+        projected, table = _projected(system, chosen, full, rest)
         column = sympy.Matrix([restricted(x, table) for x in Q])
         active = [row_times(chosen.h.T, r, column) for r in range(chosen.n)]
         lam, rows, extra = liberated(chosen, [E - F for E, F in zip(full, Q, strict=True)])
@@ -64,7 +64,7 @@ class Kane(Form):
             route=self,
             system=system,
             provenance=f"partial velocities{_origin(system)}; F_r + F*_r = 0, {self.source}",
-            equations=tuple(equation(F, inertia) for F, inertia in zip(active, own, strict=True)),
+            equations=tuple(equation(F, inertia) for F, inertia in zip(active, projected, strict=True)),
             rows=(*chosen.closing(), *rows),
             unknowns=(*system.accelerations, *new, *extra),
             multipliers=lam,
@@ -72,15 +72,15 @@ class Kane(Form):
             definitions=chosen.values(),
             solved_block=chosen.solved_block,
             written_in=chosen.written_in,
-            objects={"active": tuple(active), "inertia": tuple(-x for x in own), "pseudo": chosen},
+            objects={"active": tuple(active), "inertia": tuple(-x for x in projected), "pseudo": chosen},
         )
 
     def worked(self, equations: Equations) -> Iterator[Stage]:
         system, chosen = equations.system, equations.objects["pseudo"]
         yield kinematic_step(equations)
         if chosen.affine:
-            inside = {**chosen.lifted, **chosen.velocities}
-            moved = [(body, chosen.rates, inside) for body in system.bodies]
+            table = {**chosen.lifted, **chosen.velocities}
+            moved = [(body, chosen.rates, table) for body in system.bodies]
             yield velocity_step(moved)
             yield partial_velocity_step(moved, chosen.speeds)
         yield force_step(system)
@@ -111,14 +111,14 @@ def inertia_forces(
     `table` writes velocities that are not rates (those of quaternions) in the speeds.
     """
     d_dt, total = time_derivation(rates), [sympy.Integer(0)] * len(speeds)
-    inside = lambda vector: vector.applyfunc(lambda e: restricted(e, table or {}))
+    in_speeds = lambda vector: vector.applyfunc(lambda e: restricted(e, table or {}))
     for body in system.bodies:
-        v: Any = inside(body.velocity(rates))
+        v: Any = in_speeds(body.velocity(rates))
         pairs: list[tuple[Any, Any]] = [(v, d_dt.matrix(v) * body.mass + v * d_dt(body.mass))]
         if isinstance(body, RigidBody):
-            omega, J = inside(body.turning(rates)), body.inertia
-            turning = product(J, d_dt.matrix(omega)) + cross(omega, product(J, omega)) + product(d_dt.matrix(J), omega)
-            pairs.append((omega, turning))
+            omega, J = in_speeds(body.turning(rates)), body.inertia
+            torque = product(J, d_dt.matrix(omega)) + cross(omega, product(J, omega)) + product(d_dt.matrix(J), omega)
+            pairs.append((omega, torque))
         for velocity, force in pairs:
             slopes = [gradient(entry, speeds) for entry in velocity]
             total = [

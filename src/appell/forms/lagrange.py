@@ -48,8 +48,8 @@ class Lagrange(Form):
         )
 
     def derive(self, system: System, **options: Any) -> Equations:
-        what = "T" if system.holonomic_speeds else "T in the speeds"
-        provenance = f"d/dt ∂T/∂q̇ − ∂T/∂q from {what}, with multipliers; {self.source}"
+        origin = "T" if system.holonomic_speeds else "T in the speeds"
+        provenance = f"d/dt ∂T/∂q̇ − ∂T/∂q from {origin}, with multipliers; {self.source}"
         E = expanded.inertia(system)
         if E is not None:
             return with_multipliers(self, system, E, provenance, short=True)
@@ -117,15 +117,15 @@ def shortened(expr: Expr, limit: int = 64) -> Expr:
 def closes(system: System) -> bool:
     """Whether q̇ = N u + n0 hides no nonholonomic constraint: (I − N N⁺)(Ṅ − ∂_q(N u + n0) N) vanishes, at random states."""
     N, D, C = twist(system)
-    left = list(D - N * C)
-    tape = Tape([*left, *map(magnitude, left)])
-    symbols = sorted(set().union(*(e.free_symbols for e in left)), key=str)
+    residuals = list(D - N * C)
+    tape = Tape([*residuals, *map(magnitude, residuals)])
+    symbols = sorted(set().union(*(e.free_symbols for e in residuals)), key=str)
     worst = []
     for k in range(4):
         values = {s: 0.2 + ((37 * i + 11 * k) % 53) / 61 for i, s in enumerate(symbols)}
         try:
-            found = tape(values, FLOAT)
+            results = tape(values, FLOAT)
         except SingularConfiguration:
             continue
-        worst.append(all(abs(x) <= 1e-9 * size for x, size in zip(found, found[len(left) :], strict=False)))
+        worst.append(all(abs(x) <= 1e-9 * size for x, size in zip(results, results[len(residuals) :], strict=False)))
     return bool(worst) and all(worst)

@@ -41,11 +41,11 @@ class Maggi(Form):
         left = [E - Q for E, Q in zip(euler_lagrange(system), generalized_forces(system), strict=True)]
         column = sympy.Matrix(left)
         lam, rows, extra = liberated(chosen, left)
-        what = "generalized Maggi" if any(c.order == 2 for c in system.constraints) else "Maggi"
+        title = "generalized Maggi" if any(c.order == 2 for c in system.constraints) else "Maggi"
         return Equations(
             route=self,
             system=system,
-            provenance=f"{what}: d/dt ∂T/∂q̇ − ∂T/∂q − Q on ∂q̇/∂π̇, Soltakhanov et al. (3.1); Λ by (4.4)",
+            provenance=f"{title}: d/dt ∂T/∂q̇ − ∂T/∂q − Q on ∂q̇/∂π̇, Soltakhanov et al. (3.1); Λ by (4.4)",
             equations=tuple(equation(row_times(chosen.h.T, s, column), 0) for s in range(chosen.n)),
             rows=(*(equation(r, 0) for r in chosen.rows.second), *rows),
             unknowns=(*system.accelerations, *extra),

@@ -54,9 +54,9 @@ class PoincareChetaev(Form):
             return "a constraint is nonlinear in the accelerations; use ap.forms.gauss"
         if options.get("pseudo") is not None and not system.holonomic_speeds:
             return "it has speeds of its own already; leave pseudo= out"
-        given = options.get("pseudo")
-        if isinstance(given, Mapping) and len(given) != system.nv:
-            return f"it takes as many pseudo-velocities as velocities, {system.nv}, not {len(given)}; use ap.forms.hamel"
+        pseudo = options.get("pseudo")
+        if isinstance(pseudo, Mapping) and len(pseudo) != system.nv:
+            return f"it takes as many pseudo-velocities as velocities, {system.nv}, not {len(pseudo)}; use ap.forms.hamel"
         if not system.holonomic_speeds and not closes(system):
             return "the brackets of its kinematics do not close: the speeds hide a nonholonomic constraint; use ap.forms.gauss"
         return None
@@ -104,10 +104,10 @@ class _Group:
         self.rates = dict(system.rates) if pseudo is None else pseudo.rates
         self.inside = (lambda e: e) if pseudo is None else (lambda e: restricted(e, {**pseudo.lifted, **pseudo.velocities}))
         self.L = tidy.collected(self.inside(system.kinetic)) - system.potential
-        rest = dict.fromkeys(self.u, sympy.Integer(0))
+        zero_velocities = dict.fromkeys(self.u, sympy.Integer(0))
         q, rates = system.coordinates, [self.rates[q] for q in system.coordinates]
-        self.X: Any = Matrix([[restricted(e, rest) for e in gradient(rate, self.u)] for rate in rates])
-        self.X0: Any = Matrix([restricted(rate, rest) for rate in rates])
+        self.X: Any = Matrix([[restricted(e, zero_velocities) for e in gradient(rate, self.u)] for rate in rates])
+        self.X0: Any = Matrix([restricted(rate, zero_velocities) for rate in rates])
         self.slopes = [[gradient(self.X[i, s], q) for i in range(len(q))] for s in range(len(self.u))]
         self.slopes0 = [gradient(self.X0[i], q) for i in range(len(q))]
 
@@ -122,17 +122,17 @@ class _Group:
     @cached_property
     def c(self) -> dict[tuple[int, int, int], Expr]:
         """(r, k, s) → c^r_ks, the nonzero ones; k = −1 for [X_0, X_s] + ∂X_s/∂t."""
-        n, out = len(self.u), {}
+        n, brackets = len(self.u), {}
         d_t = partial(t)
         for s in range(n):
-            moving = [d_t(self.X[i, s]) for i in range(self.X.shape[0])]
+            explicit = [d_t(self.X[i, s]) for i in range(self.X.shape[0])]
             columns = {k: self._bracket(list(self.X[:, k]), self.slopes[k], s) for k in range(n) if k != s}
-            columns[-1] = [a + b for a, b in zip(self._bracket(list(self.X0), self.slopes0, s), moving, strict=True)]
+            columns[-1] = [a + b for a, b in zip(self._bracket(list(self.X0), self.slopes0, s), explicit, strict=True)]
             for k, column in columns.items():
                 if any(e != 0 for e in column):
                     values = [shortened(row_times(self.inverse, r, Matrix(column))) for r in range(n)]
-                    out.update({(r, k, s): e for r, e in enumerate(values) if e != 0})
-        return out
+                    brackets.update({(r, k, s): e for r, e in enumerate(values) if e != 0})
+        return brackets
 
     def _bracket(self, Y: list[Any], Y_q: list[list[Any]], s: int) -> list[Expr]:
         """[Y, X_s] = (∂X_s/∂q) Y − (∂Y/∂q) X_s."""
@@ -147,18 +147,18 @@ class _Group:
         L_q = Matrix(gradient(self.L, system.coordinates))
         w = {-1: sympy.Integer(1), **dict(enumerate(u))}
         short = tidy.collected if self.pseudo is None else lambda e: e  # with pseudo-velocities the sums are long
-        own = []
+        rows = []
         for s in range(len(u)):
-            turning = sympy.Add(*(e * w[k] * p[r] for (r, k, at), e in self.c.items() if at == s))
+            turning = sympy.Add(*(e * w[k] * p[r] for (r, k, index), e in self.c.items() if index == s))
             work = forces[s] + sympy.Add(*(x * row[s] for x, row in zip(lam, W, strict=True)))
-            own.append(equation(short(d_dt(p[s])), short(turning + row_times(self.X.T, s, L_q) + work)))
+            rows.append(equation(short(d_dt(p[s])), short(turning + row_times(self.X.T, s, L_q) + work)))
         closing = () if self.pseudo is None else self.pseudo.closing()
         new = () if self.pseudo is None else [a for a in self.pseudo.accelerations if a not in system.accelerations]
         return Equations(
             route=form,
             system=system,
             provenance=f"L on the fields of the velocities with their brackets c^r_ks; {form.source}",
-            equations=tuple(own),
+            equations=tuple(rows),
             rows=(*closing, *(equation(tidy.collected(r), 0) for r in acceleration_rows(system))),
             unknowns=(*system.accelerations, *new, *lam),
             multipliers=lam,

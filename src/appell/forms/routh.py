@@ -90,8 +90,8 @@ class Routh(Form):
         lines = tuple(Line(LeftSide(name, name), value) for name, value in matrices)
         yield Stage("Kinetic energy in the distance x and the other coordinates", NO_RULE, lines)
         yield Stage("Force function, reflected", NO_RULE, (Line(LeftSide("U", "U"), objects["U"]),))
-        both = (Line(LeftSide("R_0", "R0"), objects["R0"]), Line(LeftSide("R", "R"), objects["R"]))
-        yield Stage("Routh's function", NO_RULE, both)
+        functions = (Line(LeftSide("R_0", "R0"), objects["R0"]), Line(LeftSide("R", "R"), objects["R"]))
+        yield Stage("Routh's function", NO_RULE, functions)
 
     def solve_at(self, equations: Equations, values: Values, numbers: Arithmetic) -> Values:
         """The unknowns from the equations with σ = 1: |x| and sgn x would lose the states on x = 0."""
@@ -141,9 +141,9 @@ def _velocity(folded: Fold) -> _Velocity:
         return _Velocity(x.d)
     if e == 0:
         return _Velocity(x.d, note=" until the first contact (restitution 0), after which x stays while N >= 0")
-    taken = names_of(folded.origin) | {x.letter, folded.chart.s.letter}
-    u = Speed(free_name(("u", "u_fold", "u_fold_"), taken))
-    g = Parameter(free_name(("sign_fold", "sign_fold_"), taken), real=True)
+    names = names_of(folded.origin) | {x.letter, folded.chart.s.letter}
+    u = Speed(free_name(("u", "u_fold", "u_fold_"), names))
+    g = Parameter(free_name(("sign_fold", "sign_fold_"), names), real=True)
     k = (1 - e) / (1 + e)
     note = f" and Ivanov's substitution for the restitution {e}"
     if folded.two_sided:
@@ -157,14 +157,14 @@ def _velocity(folded: Fold) -> _Velocity:
 def _on_sheet(form: Form, folded: Fold, velocity: _Velocity) -> Equations:
     """(10) in s and σ, closed by ÿ and q̈_k in ẍ and ṗ."""
     chart, x, s, sigma = folded.chart, folded.x, folded.chart.s, folded.sigma
-    along = lambda e: total_derivative(e, {s: sigma * x.d})
+    d_dt = lambda e: total_derivative(e, {s: sigma * x.d})
     force = lambda e: e.xreplace({s.d: sigma * x.d})
     R0, pAb = folded.R0, folded.pAb
     put = lambda left, right: equation(velocity.put(left, folded), velocity.put(right, folded))
     motion = [
         put(
-            along(sympy.diff(R0, x.d)) - sigma * sympy.diff(R0, s),
-            sigma * (force(folded.S) - along(pAb)) + x.d * sympy.diff(pAb, s),  # sgn x ∂/∂x = ∂/∂s
+            d_dt(sympy.diff(R0, x.d)) - sigma * sympy.diff(R0, s),
+            sigma * (force(folded.S) - d_dt(pAb)) + x.d * sympy.diff(pAb, s),  # sgn x ∂/∂x = ∂/∂s
         )
     ]
     rates = [-sympy.diff(R0, p) - x.d * k * sigma for p, k in zip(folded.p, entries(folded.Ab), strict=True)]
@@ -173,8 +173,8 @@ def _on_sheet(form: Form, folded: Fold, velocity: _Velocity) -> Equations:
         put(p.d, sympy.diff(R0, y) + x.d * sympy.diff(pAb, y) * sigma + force(Y))
         for p, y, Y in zip(folded.p, chart.y, folded.Y, strict=True)
     ]
-    rows = [put(y.dd, along(rate)) for y, rate in zip(chart.y, rates, strict=True)]
-    rows.append(put(chart.coordinate.dd, along(along(chart.inverse))))
+    rows = [put(y.dd, d_dt(rate)) for y, rate in zip(chart.y, rates, strict=True)]
+    rows.append(put(chart.coordinate.dd, d_dt(d_dt(chart.inverse))))
     return Equations(
         route=form,
         system=folded.origin,
@@ -189,8 +189,8 @@ def _on_sheet(form: Form, folded: Fold, velocity: _Velocity) -> Equations:
 
 def _own_velocities(system: System, folded: Fold) -> tuple[Symbol, ...]:
     """The velocities without ẏ, which (10) gives by p."""
-    given = {y.d for y in folded.chart.y}
-    return tuple(v for v in system.velocities if v not in given)
+    replaced = {y.d for y in folded.chart.y}
+    return tuple(v for v in system.velocities if v not in replaced)
 
 
 def _values(folded: Fold, velocity: _Velocity) -> dict[Symbol, Expr]:

@@ -58,8 +58,8 @@ class Routhian(Form):
         return None
 
     def derive(self, system: System, *, cyclic: Iterable[Any] | None = None, **options: Any) -> Equations:
-        found = ignorable(system)
-        chosen = found if cyclic is None else _named(system, cyclic, found)
+        candidates = ignorable(system)
+        chosen = candidates if cyclic is None else _named(system, cyclic, candidates)
         reduced = _Elimination(system, chosen)
         return reduced.equations(self)
     def worked(self, equations: Equations) -> Iterator[Stage]:
@@ -89,14 +89,14 @@ def routhian(system: System, cyclic: Iterable[Any] | None = None) -> Equations:
 def ignorable(system: System) -> tuple[int, ...]:
     """The indices of the ignorable coordinates: absent from T, V, forces and constraints, with regular inertia."""
     W = directions(system)
-    found = []
+    cyclic = []
     for i, q in enumerate(system.coordinates):
         slopes = [partial(q)(system.kinetic), partial(q)(system.potential), system.forces[i], *(row[i] for row in W)]
         if partial(q.d)(system.kinetic) != 0 and all(_vanishes(e) for e in slopes):
-            found.append(i)
-    while found and not Quadratic.of(system.kinetic, tuple(system.velocities[i] for i in found)).regular():
-        found.pop()
-    return tuple(found)
+            cyclic.append(i)
+    while cyclic and not Quadratic.of(system.kinetic, tuple(system.velocities[i] for i in cyclic)).regular():
+        cyclic.pop()
+    return tuple(cyclic)
 
 
 def _vanishes(expr: Expr) -> bool:
@@ -106,28 +106,28 @@ def _vanishes(expr: Expr) -> bool:
         return bool(expr == 0)
     numbers, tape = arithmetic(40), Tape([expr, magnitude(expr)])
     symbols: list[Any] = sorted(expr.free_symbols, key=str)
-    seen = 0
+    compared = 0
     for k in range(12):
-        at = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
+        point = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
         try:
-            value, size = tape(at, numbers)
+            value, size = tape(point, numbers)
             if abs(value) > 1e-30 * size:
                 return False
-            seen += 1
+            compared += 1
         except SingularConfiguration:
             continue
-        if seen == 3:
+        if compared == 3:
             return True
     return False
 
 
-def _named(system: System, cyclic: Iterable[Any], found: tuple[int, ...]) -> tuple[int, ...]:
-    given = [cyclic] if isinstance(cyclic, Symbol) else items_of(cyclic, "cyclic=")
-    chosen = tuple(sorted({system.velocity_of(key, "cyclic=") for key in given}))
-    wrong = [str(system.coordinates[i]) for i in chosen if i not in found]
+def _named(system: System, cyclic: Iterable[Any], candidates: tuple[int, ...]) -> tuple[int, ...]:
+    keys = [cyclic] if isinstance(cyclic, Symbol) else items_of(cyclic, "cyclic=")
+    chosen = tuple(sorted({system.velocity_of(key, "cyclic=") for key in keys}))
+    wrong = [str(system.coordinates[i]) for i in chosen if i not in candidates]
     if wrong or not chosen:
-        known = ", ".join(str(system.coordinates[i]) for i in found) or "none is"
-        raise FormNotApplicable(f"{', '.join(wrong) or 'no coordinate'} is not ignorable; {known} ignorable in '{system.name}'")
+        names = ", ".join(str(system.coordinates[i]) for i in candidates) or "none is"
+        raise FormNotApplicable(f"{', '.join(wrong) or 'no coordinate'} is not ignorable; {names} ignorable in '{system.name}'")
     return chosen
 
 
@@ -139,8 +139,8 @@ class _Elimination:
         self.others = tuple(i for i in range(system.nv) if i not in cyclic)
         velocities = tuple(system.velocities[i] for i in cyclic)
         self.c = momentum_symbols(system, [system.coordinates[i].letter for i in cyclic])
-        parts = Quadratic.of(system.kinetic, velocities)
-        inverse, right = parts.inverse(), Matrix([c - b for c, b in zip(self.c, parts.b, strict=True)])
+        quadratic = Quadratic.of(system.kinetic, velocities)
+        inverse, right = quadratic.inverse(), Matrix([c - b for c, b in zip(self.c, quadratic.b, strict=True)])
         self.velocities: dict[Symbol, Expr] = {v: collected(row_times(inverse, i, right)) for i, v in enumerate(velocities)}
         L = restricted(system.kinetic, self.velocities) - system.potential
         self.R = L - sympy.Add(*(c * w for c, w in zip(self.c, self.velocities.values(), strict=True)))
@@ -156,13 +156,13 @@ class _Elimination:
     def equations(self, form: Form) -> Equations:
         system, d_dt, lam = self.system, time_derivation(self.rates), multiplier_symbols(self.system)
         W, slope = directions(system), {q: partial(q) for q in system.coordinates}
-        inside = lambda e: restricted(e, self.velocities)
-        own = []
+        reduced = lambda e: restricted(e, self.velocities)
+        rows = []
         for j in self.others:
             q, v = system.coordinates[j], system.velocities[j]
-            right = inside(system.forces[j]) + sympy.Add(*(x * inside(W_k[j]) for x, W_k in zip(lam, W, strict=True)))
-            own.append(equation(collected(d_dt(partial(v)(self.R)) - slope[q](self.R)), collected(right)))
-        turning = [equation(system.accelerations[i], d_dt(self.rates[system.coordinates[i]])) for i in self.cyclic]
+            right = reduced(system.forces[j]) + sympy.Add(*(x * reduced(W_k[j]) for x, W_k in zip(lam, W, strict=True)))
+            rows.append(equation(collected(d_dt(partial(v)(self.R)) - slope[q](self.R)), collected(right)))
+        cyclic_rows = [equation(system.accelerations[i], d_dt(self.rates[system.coordinates[i]])) for i in self.cyclic]
         values = gradient(system.kinetic, [system.velocities[i] for i in self.cyclic])
         chosen = tuple(system.coordinates[i] for i in self.cyclic)
         names = ", ".join(map(str, chosen))
@@ -170,8 +170,8 @@ class _Elimination:
             route=form,
             system=system,
             provenance=f"Routh's function without {names}, whose momenta are constants; {form.source}",
-            equations=tuple(own),
-            rows=(*turning, *(equation(inside(r), 0) for r in acceleration_rows(system))),
+            equations=tuple(rows),
+            rows=(*cyclic_rows, *(equation(reduced(r), 0) for r in acceleration_rows(system))),
             unknowns=(*system.accelerations, *lam),
             multipliers=lam,
             kinematics=tuple(equation(q.d, self.rates[q]) for q in (*chosen, *system.states)),
@@ -181,6 +181,6 @@ class _Elimination:
                 "R": self.R,
                 "cyclic": chosen,
                 "momenta": dict(zip(self.c, values, strict=True)),
-                "implied": tuple(turning),
+                "implied": tuple(cyclic_rows),
             },
         )

@@ -50,9 +50,9 @@ class UdwadiaKalaba(Form):
     source = "Udwadia and Kalaba (1992)"
 
     def reason_against(self, system: System, **options: Any) -> str | None:
-        given = [c.name for c in system.constraints if c.reaction is not None]
-        if given:
-            return f"constraint '{given[0]}' is not ideal (reaction= is given); use ap.forms.lagrange"
+        not_ideal = [c.name for c in system.constraints if c.reaction is not None]
+        if not_ideal:
+            return f"constraint '{not_ideal[0]}' is not ideal (reaction= is given); use ap.forms.lagrange"
         if nonlinear_rows(system):
             return "a constraint is nonlinear in the accelerations, and A a = b is not; use ap.forms.gauss"
         if needs_coordinates(system):
@@ -63,8 +63,8 @@ class UdwadiaKalaba(Form):
 
     def worked(self, equations: Equations) -> Iterator[Stage]:
         objects = equations.objects
-        parts = [(name, objects[name]) for name in ("M", "A")] + [(x, sympy.Matrix(objects[x])) for x in ("F", "b")]
-        lines = tuple(Line(LeftSide(name, name), value) for name, value in parts if len(value))
+        matrices = [(name, objects[name]) for name in ("M", "A")] + [(x, sympy.Matrix(objects[x])) for x in ("F", "b")]
+        lines = tuple(Line(LeftSide(name, name), value) for name, value in matrices if len(value))
         rule = LeftSide(r"M a = F + A^T\Lambda,\quad A a = b", "M a = F + AᵀΛ, A a = b")
         yield Stage("Matrices of the equations", rule, lines)
 
@@ -76,8 +76,8 @@ class UdwadiaKalaba(Form):
         n, k = equations.system.nv, len(equations.system.constraints)
         flat = equations.objects["blocks"](values, numbers)
         M = [flat[i * n : (i + 1) * n] for i in range(n)]
-        F, rest = flat[n * n : n * n + n], flat[n * n + n :]
-        A, b = [rest[i * n : (i + 1) * n] for i in range(k)], rest[k * n :]
+        F, tail = flat[n * n : n * n + n], flat[n * n + n :]
+        A, b = [tail[i * n : (i + 1) * n] for i in range(k)], tail[k * n :]
         a, lam, rank = explicit(M, F, A, b, numbers)
         if rank < k and k - rank > equations._usual_nullity(values):
             raise Undetermined("the constraint rows lose rank here, so the motion is not determined")
@@ -127,16 +127,16 @@ def _with_free(form: Form, system: System) -> Equations:
     M, F, A, b = blocks(system)
     k, lam, a = len(b), multiplier_symbols(system), system.accelerations
     letters = [q.letter for q in system.coordinates]
-    free, pulled = (tuple(map(PseudoAcceleration, with_stem(system, kind, letters))) for kind in ("a", "c"))
+    free, pulled = (tuple(map(PseudoAcceleration, with_stem(system, stem, letters))) for stem in ("a", "c"))
     pulled = pulled if k else ()
     times = lambda table, x: [row_times(table, i, Matrix(x)) for i in range(table.shape[0])] if x else []
     rows = [*zip(times(M, free), F, strict=True), *zip(times(M, pulled), times(A.T, lam), strict=True)]
-    own = [sympy.Add(*terms) for terms in (zip(free, pulled, strict=True) if k else zip(free, strict=True))]
+    sums = [sympy.Add(*terms) for terms in (zip(free, pulled, strict=True) if k else zip(free, strict=True))]
     return Equations(
         route=form,
         system=system,
         provenance=f"a = a_f + M⁻¹ᐟ²(A M⁻¹ᐟ²)⁺(b − A a_f), M a_f = F, with M, A, b by differentiation; {form.source}",
-        equations=tuple(equation(a_i, e) for a_i, e in zip(a, own, strict=True)),
+        equations=tuple(equation(a_i, e) for a_i, e in zip(a, sums, strict=True)),
         rows=tuple(equation(lhs, rhs) for lhs, rhs in (*rows, *zip(times(A, a), b, strict=True))),
         unknowns=(*a, *free, *pulled, *lam),
         multipliers=lam,
@@ -201,11 +201,11 @@ def _pseudo_inverse(B: list[list[Any]], gap: list[Any], numbers: Arithmetic, tol
         return [], 0
     values, V = numbers.eigenvectors([[_dot(x, y) for y in B] for x in B])
     kept = [j for j, value in enumerate(values) if value > tolerance * len(B)]
-    share = [sum((V[i][j] * gap[i] for i in range(len(B))), 0) for j in range(len(B))]
+    parts = [sum((V[i][j] * gap[i] for i in range(len(B))), 0) for j in range(len(B))]
     size = max((abs(g) for g in gap), default=0)
-    if any(abs(share[j]) > numbers.functions["sqrt"](numbers.number(tolerance)) * size for j in range(len(B)) if j not in kept):
+    if any(abs(parts[j]) > numbers.functions["sqrt"](numbers.number(tolerance)) * size for j in range(len(B)) if j not in kept):
         raise Undetermined("redundant constraint rows contradict each other at this state")
-    y = [sum((V[i][j] * share[j] / values[j] for j in kept), 0) for i in range(len(B))]
+    y = [sum((V[i][j] * parts[j] / values[j] for j in kept), 0) for i in range(len(B))]
     return [sum((B[i][j] * y[i] for i in range(len(B))), 0) for j in range(len(B[0]))], len(kept)
 
 

@@ -104,8 +104,8 @@ class _ReducedEnergy:
 
     def kinematics(self) -> tuple[Any, ...]:
         """q̇_μ = F_μ, and the rates of states."""
-        beside = {s.d: self.rates[s] for s in self.system.states}
-        return tuple(equation(s, f) for s, f in {**self.F, **beside}.items())
+        rates = {s.d: self.rates[s] for s in self.system.states}
+        return tuple(equation(s, f) for s, f in {**self.F, **rates}.items())
 
     def shift(self, expr: Expr, j: int) -> Expr:
         """∂/∂q_r + Σ_μ B_μr ∂/∂q_μ: the derivative along the r-th virtual displacement."""
@@ -128,11 +128,11 @@ class _ReducedEnergy:
 
     def liberated(self) -> list[Expr]:
         """E_i − Q_i on the constrained motion, for the reactions: only the dependent ones are needed."""
-        out: list[Expr] = [sympy.Integer(0)] * self.system.nv
+        residuals: list[Expr] = [sympy.Integer(0)] * self.system.nv
         for p, m in zip(self.momenta, self.split.dependent, strict=True):
             slope = restricted(self.slope[self.system.coordinates[m]](self.system.kinetic), self.F)
-            out[m] = self.along(p) - slope - self.Q[m]
-        return out
+            residuals[m] = self.along(p) - slope - self.Q[m]
+        return residuals
 
 
 class _Implicit(_ReducedEnergy):

@@ -46,8 +46,8 @@ class Field(NamedTuple):
 def reach_of(case: Case, inputs: Any) -> Iterator[Finding]:
     """Findings on accessibility by inputs; `inputs`: parameters, by symbol or name."""
     system, form = case.system, case.form
-    places = _places(system, inputs)
-    names = [str(system.parameters[i]) for i in places]
+    indices = _places(system, inputs)
+    names = [str(system.parameters[i]) for i in indices]
     try:
         fn = acceleration(form, compile(system, case.values, backend="vm", ready=False).policies)
     except AppellError as error:
@@ -60,39 +60,39 @@ def reach_of(case: Case, inputs: Any) -> Iterator[Finding]:
     t, q, v, p = (form.inputs[x] for x in ("t", "q", "v", "p"))
     a = apply(fn, t, q, v, p)["a"]
     slopes = jacobian(a, p)
-    if not is_zero(jacobian(slopes[:, places].reshape((-1, 1)), p)[:, places]):
+    if not is_zero(jacobian(slopes[:, indices].reshape((-1, 1)), p)[:, indices]):
         yield Finding("inputs", system.name, "accelerations are not affine in the inputs: brackets are those at these values")
     drift = Field("f", column(form["qd"], a, Value(1)))
-    pushes = [Field(name, column(zeros(form.nq), slopes[:, i], Value(0))) for name, i in zip(names, places, strict=True)]
-    growth, found = _growth(case, drift, pushes)
-    yield Finding("inputs", system.name, _said(names, growth, found, _dimension(case)))
+    pushes = [Field(name, column(zeros(form.nq), slopes[:, i], Value(0))) for name, i in zip(names, indices, strict=True)]
+    growth, spanning = _growth(case, drift, pushes)
+    yield Finding("inputs", system.name, _said(names, growth, spanning, _dimension(case)))
 
 
 def _places(system: Any, inputs: Any) -> list[int]:
-    known = {str(s): i for i, s in enumerate(system.parameters)}
-    given = [name_in(one) for one in items_of(inputs, "inputs=")]
-    unknown = [name for name in given if name not in known]
-    if unknown or not given:
-        has = ", ".join(known) or "none"
-        raise ModelError(f"inputs= names {unknown[0] if unknown else 'nothing'}: parameters of {system.name} are {has}")
-    refuse_inputs(system, {system.parameters[known[name]] for name in given}, "inputs= names")
-    return [known[name] for name in given]
+    index_of = {str(s): i for i, s in enumerate(system.parameters)}
+    names = [name_in(item) for item in items_of(inputs, "inputs=")]
+    unknown = [name for name in names if name not in index_of]
+    if unknown or not names:
+        listed = ", ".join(index_of) or "none"
+        raise ModelError(f"inputs= names {unknown[0] if unknown else 'nothing'}: parameters of {system.name} are {listed}")
+    refuse_inputs(system, {system.parameters[index_of[name]] for name in names}, "inputs= names")
+    return [index_of[name] for name in names]
 
 
 def _growth(case: Case, drift: Field, pushes: Sequence[Field]) -> tuple[list[int], list[str]]:
     """dim L_0, dim L_1, … at the states, and the names of the fields that span them."""
     states = case.states[:3]
     points = [GrowingSpan() for _ in states]
-    most = _dimension(case)
-    newest, growth, found = [Field(one.name, _tripled(one.value)) for one in pushes], list[int](), list[str]()
-    while newest:
-        added = _added(case, newest, states, points)
-        found += [field.name for field in added]
+    dimension = _dimension(case)
+    fields, growth, names = [Field(push.name, _tripled(push.value)) for push in pushes], list[int](), list[str]()
+    while fields:
+        added = _added(case, fields, states, points)
+        names += [field.name for field in added]
         growth.append(max(len(point.vectors) for point in points))
-        if not added or growth[-1] >= most:
+        if not added or growth[-1] >= dimension:
             break
-        newest = [_bracket(case, X, Y) for X in (drift, *pushes) for Y in added if X.name != Y.name]
-    return growth[:-1] if len(growth) > 1 and growth[-1] == growth[-2] else growth, found
+        fields = [_bracket(case, X, Y) for X in (drift, *pushes) for Y in added if X.name != Y.name]
+    return growth[:-1] if len(growth) > 1 and growth[-1] == growth[-2] else growth, names
 
 
 def _tripled(value: Value) -> Value:
@@ -102,8 +102,8 @@ def _tripled(value: Value) -> Value:
 def _bracket(case: Case, X: Field, Y: Field) -> Field:
     """[X, Y] = Y_x X − X_x Y next to its two terms, whose size sets the level of rounding."""
     x = column(*(case.form.inputs[name] for name in ("q", "v", "t")))
-    one, other = X.value[:, 0], Y.value[:, 0]
-    forth, back = derivative_along(other, [x], [one]), derivative_along(one, [x], [other])
+    X_value, Y_value = X.value[:, 0], Y.value[:, 0]
+    forth, back = derivative_along(Y_value, [x], [X_value]), derivative_along(X_value, [x], [Y_value])
     return Field(f"[{X.name}, {Y.name}]", block_matrix([[forth - back, forth, back]]))
 
 
@@ -117,7 +117,7 @@ def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: S
             continue
         values = [(fn(*state, case.p)["x"], partial(_nearby, fn, *state, case.p)) for state in states]
         pairs = zip(values, points, strict=True)
-        leaves = [np.isfinite(here).all() and point.add(here, there) for (here, there), point in pairs]
+        leaves = [np.isfinite(value).all() and point.add(value, nearby) for (value, nearby), point in pairs]
         if any(leaves):
             added.append(field)
     return added
@@ -125,20 +125,20 @@ def _added(case: Case, fields: Sequence[Field], states: Sequence[Any], points: S
 
 def _nearby(fn: Fn, t: float, q: Array, v: Array, p: Array) -> Iterator[Array]:
     """A field at nearby states."""
-    return (fn(t, *there, p)["x"] for there in nearby_states(q, v))
+    return (fn(t, *nearby, p)["x"] for nearby in nearby_states(q, v))
 
 
 def _dimension(case: Case) -> int:
     """The dimension of the admissible states."""
     form = case.form
-    most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states[:3], name)), default=0)
-    return 2 * form.nv - most("A0") - most("A1") + form.states
+    largest_rank = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states[:3], name)), default=0)
+    return 2 * form.nv - largest_rank("A0") - largest_rank("A1") + form.states
 
 
-def _said(names: Sequence[str], growth: Sequence[int], found: Sequence[str], whole: int) -> str:
+def _said(names: Sequence[str], growth: Sequence[int], fields: Sequence[str], whole: int) -> str:
     spans = ", ".join(map(str, growth))
     sentence = f"the inputs {', '.join(names)} and their brackets with the drift f span {spans} of {whole} dimensions of the"
-    sentence += f" state ({', '.join(found)})"
+    sentence += f" state ({', '.join(fields)})"
     if growth[-1] >= whole:
         return f"{sentence}: states all around can be reached (strong accessibility)"
     left = whole - growth[-1]

@@ -65,16 +65,16 @@ def agree(
     if system.frictions:
         options = {"states": states, "parameters": parameters, "seed": seed, "forms": forms, "pseudo": pseudo}
         return _in_each_mode(system, {**options, "independent": independent})
-    said, system = system, exact_system(system.symbolic())
-    judged_by = system if said.symbolic() is said else said  # a tree is judged by its own recursions
+    original, system = system, exact_system(system.symbolic())
+    judged_by = system if original.symbolic() is original else original  # a tree is judged by its own recursions
     judged_by, parameters = driven(judged_by, parameters)  # forms are derived with f, f.d, f.dd in symbols
     chosen = _chosen(forms)
     values = _parameters(judged_by, table_of(parameters, "parameters="), seed)
-    parts = (*system._expressions(), *system.residuals, *system.rates.values())
-    states = max(states, CASES) if any(part.has(*KINKED) for part in parts) else states
+    expressions = (*system._expressions(), *system.residuals, *system.rates.values())
+    states = max(states, CASES) if any(expression.has(*KINKED) for expression in expressions) else states
     judge = Judge(system, judged_by, values, states, seed)
-    given = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
-    trials = [_try(form, names, system, given, judge) for form in chosen for names in form.variants]
+    stated = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
+    trials = [_try(form, names, system, stated, judge) for form in chosen for names in form.variants]
     resets = tuple(reset.name for reset in system.resets)
     return Agreement(system.name, len(judge.states), _compare(trials, judge), resets)
 
@@ -97,22 +97,22 @@ MODES = 9
 def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
     lines: list[AgreementLine] = []
     for mode in islice(modes(system.symbolic()), MODES):
-        words = ", ".join(f"{name}: {word}" for name, word in mode.items())
-        lines += [replace(line, form=f"{line.form} ({words})") for line in agree(system.in_mode(mode), **options).lines]
+        mode_text = ", ".join(f"{name}: {contact}" for name, contact in mode.items())
+        lines += [replace(line, form=f"{line.form} ({mode_text})") for line in agree(system.in_mode(mode), **options).lines]
     return Agreement(system.name, options["states"], tuple(lines), tuple(reset.name for reset in system.resets))
 
 
-def _parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Any, Any]:
+def _parameters(system: System, stated: Mapping[Any, Any], seed: int) -> dict[Any, Any]:
     """Values by symbol; those not given are drawn until the mass matrix is positive: moments of inertia are not free."""
     form = normal_form(system)
     fn = form.select("M")
     for attempt in range(20):
-        values = exact_parameters(system, given, seed + 1000 * attempt)
+        values = exact_parameters(system, stated, seed + 1000 * attempt)
         p = np.array([float(values[s]) for s in system.parameters])
         masses = [out["M"] for _, out in finite_samples(fn, count=3, parameters=p, around=form.around)]
         if all(np.linalg.eigvalsh(M).min(initial=0) >= -1e-9 * np.abs(M).max(initial=0) for M in masses):
             return values
-    return exact_parameters(system, given, seed)
+    return exact_parameters(system, stated, seed)
 
 
 def _chosen(forms: Any) -> list[Form]:
@@ -143,27 +143,27 @@ class _Trial:
     values: list[Value | None]
 
 
-def _try(form: Form, names: tuple[str, ...], system: System, given: Mapping[str, Any], judge: Judge) -> _Trial:
+def _try(form: Form, names: tuple[str, ...], system: System, stated: Mapping[str, Any], judge: Judge) -> _Trial:
     label = form.name if not names else f"{form.name} ({', '.join(names)})"
-    none: list[Value | None] = [None] * len(judge.states)
+    undefined: list[Value | None] = [None] * len(judge.states)
     begin = time.perf_counter()
     try:
         reason = form.reason_against(system)
         if reason is not None:
-            return _Trial(AgreementLine(label, reason=reason), none)
-        options = {name: given[name] if name in given else form.default(system, name) for name in names}
+            return _Trial(AgreementLine(label, reason=reason), undefined)
+        options = {name: stated[name] if name in stated else form.default(system, name) for name in names}
         reason = form.reason_against(system, **options)
         if reason is not None:
-            return _Trial(AgreementLine(label, reason=reason), none)
+            return _Trial(AgreementLine(label, reason=reason), undefined)
         equations = form.derived(system, **options)
         seconds = time.perf_counter() - begin
         solutions = [judge.solution(equations, state) for state in judge.states]
         values = [judge.value(equations, solution) for solution in solutions]
         left, lacks = judge.left_over(equations, solutions), judge.missing(equations, solutions)
     except FormNotApplicable as error:
-        return _Trial(AgreementLine(label, reason=str(error)), none)
-    found = sum(value is not None for value in values)
-    return _Trial(AgreementLine(label, equations.provenance, states=found, seconds=seconds, shown=left, missing=lacks), values)
+        return _Trial(AgreementLine(label, reason=str(error)), undefined)
+    count = sum(value is not None for value in values)
+    return _Trial(AgreementLine(label, equations.provenance, states=count, seconds=seconds, shown=left, missing=lacks), values)
 
 
 def _compare(trials: list[_Trial], judge: Judge) -> tuple[AgreementLine, ...]:
@@ -175,10 +175,10 @@ def _compare(trials: list[_Trial], judge: Judge) -> tuple[AgreementLine, ...]:
         if not trial.line.applies:
             lines.append(trial.line)
             continue
-        others = [_gap(mine, theirs, s) for mine, theirs, s in zip(trial.values, reference, scales, strict=True)]
+        gaps = [_gap(mine, theirs, s) for mine, theirs, s in zip(trial.values, reference, scales, strict=True)]
         judged = [_float_gap(mine, answer) for mine, answer in zip(trial.values, judge.answers, strict=True)]
         alone = len(applying) < 2
-        a, force = (float("nan"),) * 2 if alone else _largest(others)
+        a, force = (float("nan"),) * 2 if alone else _largest(gaps)
         judge_a, judge_force = _largest(judged)
         worst = {"a": a, "force": force, "judge_a": judge_a, "judge_force": judge_force}
         lines.append(AgreementLine(**{**vars(trial.line), **worst}))

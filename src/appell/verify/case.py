@@ -46,9 +46,9 @@ class Case:
             p = np.array([values[s] for s in system.parameters], dtype=float)
             states, begin = states_on(form, p, STATES, seed), None
             if start is not None:
-                near = project(form, start[0], start[1], start[2], p)
-                if residuals(form, start[0], *near, p).relative < START_RESIDUAL:
-                    begin = (start[0], *near)
+                projected = project(form, start[0], start[1], start[2], p)
+                if residuals(form, start[0], *projected, p).relative < START_RESIDUAL:
+                    begin = (start[0], *projected)
                     states = [begin, *states]
             if states:
                 states = _generic_first(form, p, states)
@@ -59,5 +59,5 @@ class Case:
 def _generic_first(form: NormalForm, p: Array, states: list[State]) -> list[State]:
     """The states in order, with those of less than generic rank last."""
     units = ranks.state_units(form, p, states)
-    rank_of = [max((ranks.rank(one) for one in ranks.values(form, p, [state], "A1", units)), default=-1) for state in states]
+    rank_of = [max((ranks.rank(A) for A in ranks.values(form, p, [state], "A1", units)), default=-1) for state in states]
     return [state for _, state in sorted(zip(rank_of, states, strict=True), key=lambda pair: -pair[0])]

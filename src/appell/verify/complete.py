@@ -48,8 +48,8 @@ def known_symbols(equations: Equations, solution: State) -> set[Any]:
 
 
 def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
-    system, given = equations.system, equations.written_in
-    written = {*system.velocities, *equations.definitions} if given is None else set(given)
+    system, written_in = equations.system, equations.written_in
+    written = {*system.velocities, *equations.definitions} if written_in is None else set(written_in)
     rates = [q.d for q in system.positions if q.d not in written]
     if not rates or not solutions:
         return ""
@@ -60,21 +60,21 @@ def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Ar
     named = sorted((s for s in symbols if s not in fixed and not isinstance(s, Prescribed)), key=str)
     unknowns = [*rates, *named]
     K = [partial(s)(e.lhs - e.rhs) for e in shown for s in unknowns]
-    lost = _undetermined(Tape(K), unknowns, [True] * len(unknowns), solutions, numbers)
-    return f"its kinematics leave {lost}" if lost else ""
+    undetermined = _undetermined(Tape(K), unknowns, [True] * len(unknowns), solutions, numbers)
+    return f"its kinematics leave {undetermined}" if undetermined else ""
 
 
 def _undetermined(tape: Tape, unknowns: list[Any], unique: list[bool], solutions: Sequence[State], numbers: Arithmetic) -> str:
     """What K x = 0 with K = ∂F/∂x leaves undetermined at every solution; "" for nothing."""
-    said = ""
+    reason = ""
     for solution in solutions:
         try:
-            said = _lost(tape(solution, numbers), unknowns, unique, numbers)[0]
+            reason = _lost(tape(solution, numbers), unknowns, unique, numbers)[0]
         except SingularConfiguration:
             continue
-        if not said:
+        if not reason:
             return ""
-    return said
+    return reason
 
 
 def _lost(flat: Sequence[Any], unknowns: list[Any], unique: list[bool], numbers: Arithmetic) -> tuple[str, int]:
@@ -102,16 +102,16 @@ def _in_equations(equations: Equations, solutions: Sequence[State], numbers: Ari
     else:
         K = Tape([*equations.coefficients[0]])
     unique, W = [not isinstance(x, Multiplier) for x in unknowns], Tape([w for row in directions(system) for w in row])
-    said = ""
+    reason = ""
     for solution in solutions:
         try:
-            said, free = _lost(K(solution, numbers), unknowns, unique, numbers)
+            reason, free = _lost(K(solution, numbers), unknowns, unique, numbers)
             columns, k = W(solution, numbers), len(system.constraints)
         except SingularConfiguration:
             continue
-        across = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ without force
-        if not said and k and all(not u for u in unique[-k:]) and free > _lost(across, [*range(k)], [False] * k, numbers)[1]:
-            said = "the forces of the constraints not determined"
-        if not said:
+        W_flat = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ without force
+        if not reason and k and all(not u for u in unique[-k:]) and free > _lost(W_flat, [*range(k)], [False] * k, numbers)[1]:
+            reason = "the forces of the constraints not determined"
+        if not reason:
             return ""
-    return f"its equations leave {said}" if said else ""
+    return f"its equations leave {reason}" if reason else ""

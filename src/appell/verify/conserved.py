@@ -86,11 +86,11 @@ class StateBatch:
     def of(run: Run, states: Sequence[State], parameters: Sequence[Array] | None = None) -> StateBatch:
         """The states at which the accelerations are determined, each with its own parameters if given."""
         runs = [run] * len(states) if parameters is None else [replace(run, p=p) for p in parameters]
-        tried = [(one, state, _solved(one, state)) for one, state in zip(runs, states, strict=True)]
-        good = [(*state, *solved, one.p) for one, state, solved in tried if solved is not None]
+        solved_states = [(instance, state, _solved(instance, state)) for instance, state in zip(runs, states, strict=True)]
+        determined = [(*state, *solved, instance.p) for instance, state, solved in solved_states if solved is not None]
         widths = (run.system.nq, run.system.nv, run.system.nv, len(run.system.constraints), len(run.p))
-        columns = [np.array([row[k + 1] for row in good]).reshape(len(good), n) for k, n in enumerate(widths)]
-        return StateBatch(run, np.array([row[0] for row in good]), *columns)
+        columns = [np.array([row[k + 1] for row in determined]).reshape(len(determined), n) for k, n in enumerate(widths)]
+        return StateBatch(run, np.array([row[0] for row in determined]), *columns)
 
     def values(self, expr: Expr) -> Array:
         """An expression in t, q, v, a at the states, (k,)."""
@@ -105,9 +105,9 @@ class StateBatch:
         return self._evaluated(self.run.form.select(*names))
 
     def _evaluated(self, fn: Fn) -> dict[str, Array]:
-        known = {"t": self.t, "q": self.q, "v": self.v, "p": self.p, "a": self.a, "lam": self.lam}
-        found = vm_function(fn).batch(*(known[port.name] for port in fn.inputs))
-        return dict(zip((port.name for port in fn.outputs), found, strict=True))
+        inputs = {"t": self.t, "q": self.q, "v": self.v, "p": self.p, "a": self.a, "lam": self.lam}
+        outputs = vm_function(fn).batch(*(inputs[port.name] for port in fn.inputs))
+        return dict(zip((port.name for port in fn.outputs), outputs, strict=True))
 
 
 def _solved(run: Run, state: State) -> tuple[Array, Array] | None:
@@ -120,15 +120,15 @@ def _solved(run: Run, state: State) -> tuple[Array, Array] | None:
 
 def cyclic(system: System) -> dict[Coordinate, tuple[str, ...]]:
     """Coordinates absent from T, V and the forces, without a generalized force → the constraints and faces that act on them."""
-    used = set().union(*(e.free_symbols for e in (system.kinetic, system.potential, *system.forces)))
+    occurring = set().union(*(e.free_symbols for e in (system.kinetic, system.potential, *system.forces)))
     W = directions(system)
-    found = {}
+    constraints_on = {}
     for i, v in enumerate(system.velocities):
         q = next((q for q in system.coordinates if q.d == v), None)
-        if q is not None and q not in used and system.forces[i] == 0:
+        if q is not None and q not in occurring and system.forces[i] == 0:
             rows = [c.name for c, row in zip(system.constraints, W, strict=True) if row[i] != 0]
-            found[q] = (*rows, *(face.name for face in system.unilateral if q in face.function.free_symbols))
-    return found
+            constraints_on[q] = (*rows, *(face.name for face in system.unilateral if q in face.function.free_symbols))
+    return constraints_on
 
 
 # -- momenta -----------------------------------------------------------------------------------------------------------
@@ -151,10 +151,10 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
     named = _involved(batch, _independent(batch, [*_of_coordinates(system), *_of_bodies(system)]))
     if not named:
         return []
-    candidates = [one.expression for one in named]
+    candidates = [m.expression for m in named]
     names = {text_of(key) for key in given}
     free = [p for p in system.parameters if str(p) not in names]
-    values, found, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
+    values, conserved, spanned = batch.table(candidates), [], np.zeros((len(batch.t), 0))
     confirm: Callable[[Expr], bool] | None = None
     for degree in range(3 if free else 1):
         coefficients = _monomials(free, degree)
@@ -170,9 +170,9 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
                 confirm = confirm or confirmation(system, given)  # this derives Lagrange's equations
                 if confirm(momentum):
                     spanned = grown
-                    moved = [one.symmetry for c, one in zip(exact, named, strict=True) if c != 0]
-                    found.append(ConservedMomentum(simplified(momentum, 0.3), " with ".join(dict.fromkeys(moved))))
-    return found
+                    symmetries = [m.symmetry for c, m in zip(exact, named, strict=True) if c != 0]
+                    conserved.append(ConservedMomentum(simplified(momentum, 0.3), " with ".join(dict.fromkeys(symmetries))))
+    return conserved
 
 
 def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
@@ -192,8 +192,8 @@ def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
         return  # for a coin with constant rates φ ψ̇ − ψ φ̇ is constant, without a symmetry
     for a, b in itertools.combinations(own, 2) if len(own) <= SHEARED_COORDINATES else ():
         yield ConservedMomentum(a * p[b.d] + b * p[a.d], f"a shear of ({a}, {b})")
-    still = dict.fromkeys(system.velocities, sympy.Integer(0))
-    if any(e.xreplace(still).free_symbols & set(own) for e in p.values()):
+    at_rest = dict.fromkeys(system.velocities, sympy.Integer(0))
+    if any(e.xreplace(at_rest).free_symbols & set(own) for e in p.values()):
         yield from (ConservedMomentum(q, "T changed by a total derivative") for q in own)
 
 
@@ -208,29 +208,29 @@ def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
         v: Any = body.velocity(system.rates)
         total, moment = total + body.mass * v, moment + body.mass * body.position.cross(v)
         if isinstance(body, RigidBody):
-            own = body.inertia * body.omega(system.rates)
-            moment = moment + body.orientation.rotation * own
-            through = zip("xyz", body.orientation.rotation * own, strict=True)
-            single += [(f"a turn of {body.name} about {axis} through its centre", e) for axis, e in through]
-            single += [(f"a turn of {body.name} about its own {axis} axis", e) for axis, e in zip("xyz", own, strict=True)]
-    whole = [(f"a translation along {axis}", e) for axis, e in zip("xyz", total, strict=True)]
-    whole += [(f"a rotation about {axis}", e) for axis, e in zip("xyz", moment, strict=True)]
-    for words, value in (*whole, *single):
+            spin = body.inertia * body.omega(system.rates)
+            moment = moment + body.orientation.rotation * spin
+            in_space = zip("xyz", body.orientation.rotation * spin, strict=True)
+            single += [(f"a turn of {body.name} about {axis} through its centre", e) for axis, e in in_space]
+            single += [(f"a turn of {body.name} about its own {axis} axis", e) for axis, e in zip("xyz", spin, strict=True)]
+    totals = [(f"a translation along {axis}", e) for axis, e in zip("xyz", total, strict=True)]
+    totals += [(f"a rotation about {axis}", e) for axis, e in zip("xyz", moment, strict=True)]
+    for symmetry, value in (*totals, *single):
         if value != 0:
-            yield ConservedMomentum(system.in_velocities(value), words)
+            yield ConservedMomentum(system.in_velocities(value), symmetry)
 
 
 def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[ConservedMomentum]:
     """Those momenta that are not combinations of the ones before them, at the states of the batch."""
-    kept: list[ConservedMomentum] = []
+    independent: list[ConservedMomentum] = []
     table, free = np.zeros((len(batch.t), 0)), _unrestricted(batch)
-    for one in named:
-        value = batch.table([one.expression])
-        size, usual = (np.abs(x).max(initial=0.0) for x in (value, free.table([one.expression])))
+    for m in named:
+        value = batch.table([m.expression])
+        size, usual = (np.abs(x).max(initial=0.0) for x in (value, free.table([m.expression])))
         grown = np.column_stack([table, value / size]) if size > RESTRICTED * usual else table
-        if grown.shape[1] > table.shape[1] and (len(kept) >= len(batch.t) or rank(grown.T) > len(kept)):
-            kept, table = [*kept, one], grown
-    return kept
+        if grown.shape[1] > table.shape[1] and (len(independent) >= len(batch.t) or rank(grown.T) > len(independent)):
+            independent, table = [*independent, m], grown
+    return independent
 
 
 def _unrestricted(batch: StateBatch) -> StateBatch:
@@ -246,12 +246,12 @@ def _unrestricted(batch: StateBatch) -> StateBatch:
 def _involved(batch: StateBatch, named: list[ConservedMomentum]) -> list[ConservedMomentum]:
     """The momenta in conserved combinations with the parameters of the batch; only these can occur in a symbolic one."""
     run, count = batch.run, len(named) + 10
-    here = batch if len(batch.t) >= count else StateBatch.of(run, list(states_on(run.form, run.p, count, 7)))
-    if len(here.t) < len(named) + 2:
+    sample = batch if len(batch.t) >= count else StateBatch.of(run, list(states_on(run.form, run.p, count, 7)))
+    if len(sample.t) < len(named) + 2:
         return named
-    rates, size = _rates(here, [one.expression for one in named], [sympy.Integer(1)])
+    rates, size = _rates(sample, [m.expression for m in named], [sympy.Integer(1)])
     kernel = null_space(rates / np.where(size > 0, size, 1.0), as_given=True)
-    return [one for one, row in zip(named, kernel, strict=True) if np.abs(row).max(initial=0.0) > INVOLVED]
+    return [m for m, row in zip(named, kernel, strict=True) if np.abs(row).max(initial=0.0) > INVOLVED]
 
 
 def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
@@ -265,24 +265,24 @@ def _null_vectors(
 ) -> list[list[Expr]]:
     """c_k = Σ r_kj × coefficient_j with rational r for which Σ c_k I_k has zero rate and no jump, simplest first."""
     unknowns = len(candidates) * len(coefficients)
-    few = len(coefficients) > 1 or len(batch.t) < unknowns + 2
-    many = scattered(batch, given, unknowns + 10) if few else batch
-    rates, size = _rates(many, candidates, coefficients)
+    scatter = len(coefficients) > 1 or len(batch.t) < unknowns + 2
+    sample = scattered(batch, given, unknowns + 10) if scatter else batch
+    rates, size = _rates(sample, candidates, coefficients)
     keep = [k for k in range(unknowns) if size[k] > 0]
-    if len(many.t) < len(keep) + 2:
+    if len(sample.t) < len(keep) + 2:
         return []
     relative = rates[:, keep] / size[keep]
-    alone = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < RATE_ROUNDING]
-    mixed = reduced(null_space(relative, as_given=True).T)
-    lead = [int(np.argmax(np.abs(row) > ECHELON_ZERO)) for row in mixed]  # where it is 1
-    mixed = mixed / size[keep] * size[keep][lead][:, None]
+    unit_vectors = np.eye(len(keep))[np.abs(relative).max(axis=0, initial=0.0) < RATE_ROUNDING]
+    combinations = reduced(null_space(relative, as_given=True).T)
+    lead = [int(np.argmax(np.abs(row) > ECHELON_ZERO)) for row in combinations]  # where it is 1
+    combinations = combinations / size[keep] * size[keep][lead][:, None]
     vectors = []
-    for c in (*alone, *sorted(mixed, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
+    for c in (*unit_vectors, *sorted(combinations, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
         exact = rational(c, limit)
         if all(abs(float(r) - x) < 1e-6 * max(1, abs(x)) for r, x in zip(exact, c, strict=True)):
-            whole = dict(zip(keep, exact, strict=True))
-            at = [(k * len(coefficients) + j, k, e) for k in range(len(candidates)) for j, e in enumerate(coefficients)]
-            terms = [(k, whole.get(place, 0) * e) for place, k, e in at]
+            coefficient_of = dict(zip(keep, exact, strict=True))
+            indices = [(k * len(coefficients) + j, k, e) for k in range(len(candidates)) for j, e in enumerate(coefficients)]
+            terms = [(k, coefficient_of.get(index, 0) * e) for index, k, e in indices]
             vectors.append([sympy.Add(*(term for owner, term in terms if owner == k)) for k in range(len(candidates))])
     return vectors
 
@@ -290,12 +290,12 @@ def _null_vectors(
 def _rates(batch: StateBatch, candidates: Sequence[Expr], coefficients: Sequence[Expr]) -> tuple[Array, Array]:
     """(states and faces, unknowns): rates and jumps of coefficient × momentum; (unknowns,): its size."""
     unknowns, system = len(candidates) * len(coefficients), batch.run.system
-    times = lambda table, some: np.einsum("ki,kj->kij", table, some.table(coefficients)).reshape(len(table), unknowns)
+    times = lambda table, states: np.einsum("ki,kj->kij", table, states.table(coefficients)).reshape(len(table), unknowns)
     d_dt = time_derivation(system.rates)
     rates = times(batch.table([d_dt(e) for e in candidates]), batch)
     size = np.abs(times(batch.table(candidates), batch)).max(axis=0, initial=0.0) + np.abs(rates).max(axis=0, initial=0.0)
     for i in range(len(system.unilateral)):
-        rates = np.vstack([rates, *(times(_jumps(one, i, candidates), one) for one in [_on_face(batch, i)])])
+        rates = np.vstack([rates, *(times(_jumps(on_face, i, candidates), on_face) for on_face in [_on_face(batch, i)])])
     return rates, size
 
 
@@ -314,11 +314,11 @@ def scattered(batch: StateBatch, given: Mapping[Any, Any], count: int) -> StateB
 def _on_face(batch: StateBatch, face: int) -> StateBatch:
     """The states of a batch moved onto a face, without accelerations."""
     form = normal_form(batch.run.system, (face,))
-    places = [(k, state) for k, p in enumerate(batch.p) for state in states_on(form, p, 1, k)][: len(batch.t)]
-    pick = lambda i, n: np.array([state[i] for _, state in places]).reshape(len(places), n)
-    at = [k for k, _ in places]
-    there = (np.array([state[0] for _, state in places]), pick(1, form.nq), pick(2, form.nv))
-    return StateBatch(batch.run, *there, np.zeros((len(at), form.nv)), batch.lam[at] * 0, batch.p[at])
+    states = [(k, state) for k, p in enumerate(batch.p) for state in states_on(form, p, 1, k)][: len(batch.t)]
+    pick = lambda i, n: np.array([state[i] for _, state in states]).reshape(len(states), n)
+    at = [k for k, _ in states]
+    tqv = (np.array([state[0] for _, state in states]), pick(1, form.nq), pick(2, form.nv))
+    return StateBatch(batch.run, *tqv, np.zeros((len(at), form.nv)), batch.lam[at] * 0, batch.p[at])
 
 
 def _jumps(batch: StateBatch, face: int, exprs: Sequence[Expr]) -> Array:
@@ -343,8 +343,8 @@ def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], b
         for seed in range(6):
             parameters: Any = exact_parameters(system, given, 2000 + seed)
             p = np.array([float(parameters[s]) for s in system.parameters])
-            for place in states_on(normal_form(system), p, 1, seed):
-                state = project(exact_state(system, *place, parameters, numbers), numbers)
+            for start in states_on(normal_form(system), p, 1, seed):
+                state = project(exact_state(system, *start, parameters, numbers), numbers)
                 if state is not None and len(states) < 3:
                     a, _ = equations.evaluate(state, DIGITS)
                     states.append(state | dict(zip(system.accelerations, a, strict=True)))

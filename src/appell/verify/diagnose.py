@@ -71,19 +71,19 @@ def diagnose(
     For a tree too large for symbols only the numeric part is given: ranks, redundancy, freedom, integrability, energy.
     """
     system = system_of(system, "ap.diagnose")
-    now = finite(since, "since=")
-    span, unknown = (now - 1.0, now + 2.0), [f for f in system.prescribed if not _given(f, parameters)]
+    time = finite(since, "since=")
+    span, unknown = (time - 1.0, time + 2.0), [f for f in system.prescribed if not _given(f, parameters)]
     system, parameters = driven(system, parameters, span)
     system = placed(system, start, parameters)
     require_placed(system)
-    vain, given, large = [], table_of(parameters, "parameters="), too_large(system)
+    vain, values, large = [], table_of(parameters, "parameters="), too_large(system)
     if large is None:
         vain, system = list(_vain(system)), system.symbolic()
     state = None
     if start is not None:
-        bind(system, given)  # raises if a value is missing
-        state = (now, *read(system, start))
-    case = Case.of(system, given, state)
+        bind(system, values)  # raises if a value is missing
+        state = (time, *read(system, start))
+    case = Case.of(system, values, state)
     findings = [*_natures(system), *vain, *_unilateral(system), *_resets(system), *([] if large is None else [large])]
     if not case.states or ranks.lose_their_slope(case.form, case.p, case.states):
         flat = list(_without_slope(case))
@@ -93,8 +93,8 @@ def diagnose(
         findings += [*_integrability(case), *_rows(case), *_freedom(case), *energy_in_numbers(case)]
     elif case.states:
         findings += [*_integrability(case), *_rows(case), *_freedom(case)]
-        kept = [] if system.frictions or system.resets else _conserved(case)
-        findings += [*_frictions(case), *kept, *pseudo_velocities(case)]
+        momenta = [] if system.frictions or system.resets else _conserved(case)
+        findings += [*_frictions(case), *momenta, *pseudo_velocities(case)]
     if inputs is not None and case.states:
         findings += reach_of(case, inputs)
     findings += _start(case, state) if state is not None else ()
@@ -110,9 +110,9 @@ def _in_own_letters(finding: Finding, functions: list[Prescribed], span: tuple[f
     """The finding with f, f.d, f.dd restored where functions of time without a value were replaced by others."""
     sentence, expression = finding.sentence, finding.expression
     for f, order in ((f, order) for f in functions for order in reversed(range(HIGHEST + 1))):
-        stood, own = stand_in(f, span, order), Prescribed(f.letter, order)
-        sentence = sentence.replace(str(stood), str(own))
-        expression = None if expression is None else expression.xreplace({stood: own})
+        substitute, original = stand_in(f, span, order), Prescribed(f.letter, order)
+        sentence = sentence.replace(str(substitute), str(original))
+        expression = None if expression is None else expression.xreplace({substitute: original})
     return replace(finding, sentence=sentence, expression=expression)
 
 
@@ -131,9 +131,9 @@ def _natures(system: System) -> Iterator[Finding]:
 
 def _vain(system: System) -> Iterator[Finding]:
     """The rows of a tree that its joints satisfy identically, and that are therefore missing in the symbolic system."""
-    kept = {c.name for c in system.symbolic().constraints}
+    present = {c.name for c in system.symbolic().constraints}
     for c in system.constraints:
-        if c.name not in kept:
+        if c.name not in present:
             sentence = f"constraint '{c.name}' is redundant: the joints keep it by themselves, whatever their positions;"
             yield Finding("redundancy", c.name, f"{sentence} drop it, or choose a loop with fewer rows")
 
@@ -166,9 +166,9 @@ def _unilateral(system: System) -> Iterator[Finding]:
 
 def _resets(system: System) -> Iterator[Finding]:
     for reset in system.resets:
-        kept = [str(s) for s in (*system.positions, *system.velocities) if s not in reset.map]
-        stay = f"; {', '.join(kept)} keep their values" if kept else ""
-        yield Finding("reset", reset.name, f"reset '{reset.name}' maps the state where {reset.guard} falls through zero{stay}")
+        unchanged = [str(s) for s in (*system.positions, *system.velocities) if s not in reset.map]
+        note = f"; {', '.join(unchanged)} keep their values" if unchanged else ""
+        yield Finding("reset", reset.name, f"reset '{reset.name}' maps the state where {reset.guard} falls through zero{note}")
 
 
 def _frictions(case: Case) -> Iterator[Finding]:
@@ -182,8 +182,8 @@ def _frictions(case: Case) -> Iterator[Finding]:
             D = np.array([float(fn(*state, case.p)["value"]) for fn in rows]).reshape(slip.shape)
             A = form.select("A1")(*state, case.p)["A1"]
             free = free or bool(rank(np.vstack([A, D])) > rank(A))
-        several = fr.normal if isinstance(fr.normal, tuple) else (fr.normal,)
-        pressing = " and ".join(f"'{getattr(one, 'name', one)}'" for one in several)
+        normals = fr.normal if isinstance(fr.normal, tuple) else (fr.normal,)
+        pressing = " and ".join(f"'{getattr(contact, 'name', contact)}'" for contact in normals)
         by = f"limit {fr.limit}" if normal is None else f"normal {pressing}"
         can = "can slide" if free else "cannot slide: the bilateral constraints determine its slip"
         yield Finding("friction", fr.name, f"friction '{fr.name}' ({by}) {can}; energy is lost while it does")
@@ -195,39 +195,39 @@ def _frictions(case: Case) -> Iterator[Finding]:
 def _integrability(case: Case) -> Iterator[Finding]:
     system, c = case.system, case.system.constraints
     rows, states = affine_rows(system), case.states[:3]
-    positions, first = [i for i in rows if c[i].order == 0], [i for i in rows if c[i].order == 1]
+    positions, first_order = [i for i in rows if c[i].order == 0], [i for i in rows if c[i].order == 1]
     grow = lambda chosen: flag(system, chosen, states, case.p)
     hidden = []
-    for i in first:
-        alone = grow([i])
+    for i in first_order:
+        single = grow([i])
         on_surface = positions and grow([*positions, i]).integrals > grow(positions).integrals
-        if alone.holonomic or on_surface:
+        if single.holonomic or on_surface:
             hidden.append(i)
-            where = "" if alone.holonomic else " on the holonomic constraints"
+            restriction = "" if single.holonomic else " on the holonomic constraints"
             function = _integral(case, [i])
-            verdict = f"holonomic in disguise{where}: {_constant(function)}"
+            verdict = f"holonomic in disguise{restriction}: {_constant(function)}"
         else:
             function = None
-            growth = ", ".join(str(r - 1) for r in alone.ranks)
+            growth = ", ".join(str(r - 1) for r in single.ranks)
             verdict = f"nonholonomic: the motions that it allows and their brackets span {growth} dimensions"
         yield Finding("integrability", c[i].name, f"constraint '{c[i].name}' is {verdict}", function)
-    if len(first) > 1:
-        whole, base = grow(rows), grow(positions)
-        yield _together(case, first, hidden, whole.integrals - base.integrals, whole.rows - base.rows)
-    for one in (k for k in c if k.order == 1 and not k.linear):
-        sentence = f"constraint '{one.name}' is nonlinear, so Frobenius's theorem does not speak about it"
-        yield Finding("integrability", one.name, sentence)
-    for one, f in zip(c, system.residuals, strict=True):
+    if len(first_order) > 1:
+        together, base = grow(rows), grow(positions)
+        yield _together(case, first_order, hidden, together.integrals - base.integrals, together.rows - base.rows)
+    for row in (k for k in c if k.order == 1 and not k.linear):
+        sentence = f"constraint '{row.name}' is nonlinear, so Frobenius's theorem does not speak about it"
+        yield Finding("integrability", row.name, sentence)
+    for row, f in zip(c, system.residuals, strict=True):
         if found := sorted(map(str, f.free_symbols & set(system.states))):
-            sentence = f"constraint '{one.name}' contains the state {found[0]}, so Frobenius's theorem does not speak about it"
-            yield Finding("integrability", one.name, sentence)
+            sentence = f"constraint '{row.name}' contains the state {found[0]}, so Frobenius's theorem does not speak about it"
+            yield Finding("integrability", row.name, sentence)
 
 
 def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
     if isinstance(case.system, TreeSystem):  # SymPy cannot integrate entries of frames
         return None
-    found = [one for one in integrals(case.system, rows, given=case.given) if set(one.rows) <= set(rows)]
-    return found[0].function if found else None
+    matching = [integral for integral in integrals(case.system, rows, given=case.given) if set(integral.rows) <= set(rows)]
+    return matching[0].function if matching else None
 
 
 def _constant(function: sympy.Expr | None) -> str:
@@ -239,8 +239,8 @@ def _constant(function: sympy.Expr | None) -> str:
 def _where(function: Any) -> str:
     """Where an integral is undefined or jumps, so that its constant differs on each side."""
     walls = []
-    parts: list[Any] = list(sympy.preorder_traversal(function))
-    for e in parts:
+    nodes: list[Any] = list(sympy.preorder_traversal(function))
+    for e in nodes:
         if e.is_Pow and (e.exp.is_negative or not e.exp.is_integer) and jets_of(e.base):
             walls.append(e.base)
         elif isinstance(e, sympy.log):
@@ -253,7 +253,7 @@ def _where(function: Any) -> str:
     return f" on each side of {' and of '.join(f'{w} = 0' for w in walls)}" if walls else ""
 
 
-def _together(case: Case, first: list[int], hidden: list[int], count: int, rank: int) -> Finding:
+def _together(case: Case, first_order: list[int], hidden: list[int], count: int, rank: int) -> Finding:
     """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which belong to single rows."""
     system = case.system
     if count == rank:
@@ -262,13 +262,13 @@ def _together(case: Case, first: list[int], hidden: list[int], count: int, rank:
         verdict = f"nonholonomic, but have {count} integral{'s' * (count > 1)} between them"
     else:
         verdict = "nonholonomic and have no further integral"
-    sentence = f"the constraints {_listed(system.constraints[i].name for i in first)} together are {verdict}"
+    sentence = f"the constraints {_listed(system.constraints[i].name for i in first_order)} together are {verdict}"
     written = count > len(hidden) and not isinstance(system, TreeSystem)
-    more = integrals(system, first, factors=False, given=case.given) if written else []
-    mixed = [one for one in more if len(one.rows) > 1]
-    for one in mixed:
-        of = _listed(system.constraints[i].name for i in one.rows)
-        sentence += f"; {one.function} stays constant{_where(one.function)} (a combination of {of})"
+    further = integrals(system, first_order, factors=False, given=case.given) if written else []
+    mixed = [integral for integral in further if len(integral.rows) > 1]
+    for integral in mixed:
+        of = _listed(system.constraints[i].name for i in integral.rows)
+        sentence += f"; {integral.function} stays constant{_where(integral.function)} (a combination of {of})"
     return Finding("integrability", system.name, sentence, mixed[0].function if len(mixed) == 1 else None)
 
 
@@ -281,7 +281,7 @@ def _rows(case: Case) -> Iterator[Finding]:
     if not form.m:
         return
     names = [row.constraint.name for row in form.rows if row.linear]
-    kept, dependent = ranks.independent(ranks.values(form, case.p, case.states, "A"))
+    basis, dependent = ranks.independent(ranks.values(form, case.p, case.states, "A"))
     for i, support in dependent.items():
         if not support:  # zero gradient on the constraints: its multiplier has no effect there
             sentence = f"constraint '{names[i]}' is redundant: where the others hold it has no slope,"
@@ -291,13 +291,13 @@ def _rows(case: Case) -> Iterator[Finding]:
         yield Finding("redundancy", names[i], f"{sentence} accelerations stay unique, of the multipliers only W Λ is")
     if system.nq + system.nv > RANK_SEARCH_SIZE:
         return
-    for state, weights in ranks.losses(form, case.p, case.states, kept)[:1]:
-        guilty = [names[i] for i, w in zip(kept, weights, strict=True) if abs(w) > 1e-3]
-        symbols = set().union(*(system.residuals[system.constraint(name)].free_symbols for name in guilty))
+    for state, weights in ranks.losses(form, case.p, case.states, basis)[:1]:
+        involved = [names[i] for i, w in zip(basis, weights, strict=True) if abs(w) > 1e-3]
+        symbols = set().union(*(system.residuals[system.constraint(name)].free_symbols for name in involved))
         pairs = zip((*system.positions, *system.velocities), (*state[1], *state[2]), strict=True)
-        place = ", ".join(f"{s} = {x:.4g}" for s, x in pairs if s in symbols)
-        sentence = f"the rows of {_listed(guilty)} lose rank at some states, for example {place}:"
-        subject = guilty[0] if len(guilty) == 1 else system.name
+        at = ", ".join(f"{s} = {x:.4g}" for s, x in pairs if s in symbols)
+        sentence = f"the rows of {_listed(involved)} lose rank at some states, for example {at}:"
+        subject = involved[0] if len(involved) == 1 else system.name
         yield Finding("rank", subject, f"{sentence} accelerations or reactions are not determined there")
 
 
@@ -321,14 +321,14 @@ def _contradiction(case: Case) -> Iterator[Finding]:
     values = ", ".join(f"{s} = {x:.4g}" for s, x in case.values.items())
     names = _listed(c.name for c in case.system.constraints)
     sentence = f"no state that satisfies {names} was found from {2 * STATES} random starts{' with ' * bool(values)}{values}:"
-    why = "the constraints contradict each other, or other parameters= (or a start=) are needed"
-    yield Finding("contradiction", case.system.name, f"{sentence} {why}")
+    reason = "the constraints contradict each other, or other parameters= (or a start=) are needed"
+    yield Finding("contradiction", case.system.name, f"{sentence} {reason}")
 
 
 def _freedom(case: Case) -> Iterator[Finding]:
     system, form = case.system, case.form
-    most = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states, name)), default=0)
-    apparent, accelerations = system.nv - most("A1"), system.nv - most("A") - sum(not row.linear for row in form.rows)
+    rank_of = lambda name: max(map(ranks.rank, ranks.values(form, case.p, case.states, name)), default=0)
+    apparent, accelerations = system.nv - rank_of("A1"), system.nv - rank_of("A") - sum(not row.linear for row in form.rows)
     holonomic = any(c.order == 0 for c in system.constraints)
     units = ranks.state_units(form, case.p, case.states) if holonomic else None
     moves = [ranks.movable(form, case.p, state, units) for state in case.states[:4]] if units else []
@@ -339,8 +339,8 @@ def _freedom(case: Case) -> Iterator[Finding]:
     sentence = f"{count(velocities, 'degree')} of freedom in the velocities;"
     sentence += f" from a start {count(reached, 'dimension')} of positions can be reached"
     if stuck:
-        left = count(apparent, "velocity direction")
-        sentence += f" (the rows leave {left}, along which the positions cannot go on: rank is lost)"
+        directions = count(apparent, "velocity direction")
+        sentence += f" (the rows leave {directions}, along which the positions cannot go on: rank is lost)"
     if any(c.order == 1 and not c.linear for c in system.constraints):
         sentence += " (as far as constraints affine in the velocities decide)"
     if accelerations != velocities:
@@ -353,8 +353,8 @@ def _freedom(case: Case) -> Iterator[Finding]:
 
 def _conserved(case: Case) -> Iterator[Finding]:
     system = case.system
-    for q, guilty in conserved.cyclic(system).items():
-        does = "its momentum is conserved" if not guilty else f"only the reaction of {_listed(guilty)} acts on its momentum"
+    for q, acting in conserved.cyclic(system).items():
+        does = "its momentum is conserved" if not acting else f"only the reaction of {_listed(acting)} acts on its momentum"
         yield Finding("cyclic", str(q), f"{q} is cyclic (T, V and the forces do not contain it): {does}")
     try:
         batch = conserved.StateBatch.of(compile(system, case.values, backend="vm", ready=False), case.states)
@@ -366,9 +366,9 @@ def _conserved(case: Case) -> Iterator[Finding]:
     yield Finding("conserved", system.name, energy(system, batch, case.given)[1])
     if system.nv > RANK_SEARCH_SIZE:
         return
-    for one in (*conserved.conserved_momenta(batch, case.given), *gauge_momenta(batch, case.given)):
-        sentence = f"the momentum {one.expression} is conserved ({one.symmetry})"
-        yield Finding("conserved", system.name, sentence, one.expression)
+    for momentum in (*conserved.conserved_momenta(batch, case.given), *gauge_momenta(batch, case.given)):
+        sentence = f"the momentum {momentum.expression} is conserved ({momentum.symmetry})"
+        yield Finding("conserved", system.name, sentence, momentum.expression)
 
 
 # -- the start ---------------------------------------------------------------------------------------------------------
@@ -376,28 +376,28 @@ def _conserved(case: Case) -> Iterator[Finding]:
 
 def _start(case: Case, state: State) -> Iterator[Finding]:
     form, system = case.form, case.system
-    left = residuals(form, *state, case.p)
+    gaps = residuals(form, *state, case.p)
     names = [[row.constraint.name for row in form.rows if row.linear and row.level < top] for top in (1, 2)]
-    levels = zip(names, (left.f0, left.f1), (left.f0_scale, left.f1_scale), ("", " at the level of velocities"), strict=True)
-    off = [
-        (name, where, f)
-        for rows, residual, scale, where in levels
+    levels = zip(names, (gaps.f0, gaps.f1), (gaps.f0_scale, gaps.f1_scale), ("", " at the level of velocities"), strict=True)
+    violated = [
+        (name, level, f)
+        for rows, residual, scale, level in levels
         for name, f, size in zip(rows, residual, scale, strict=True)
         if not abs(f) <= START_RESIDUAL * size
     ]
-    for name, where, f in off:
-        sentence = f"the start is not on constraint '{name}'{where}: its residual is {f:.6g};"
+    for name, level, f in violated:
+        sentence = f"the start is not on constraint '{name}'{level}: its residual is {f:.6g};"
         yield Finding("start", name, f"{sentence} ap.consistent(system, start, parameters) mends it")
     crossed = faces_crossed(form.select(*GAP_PARTS)(*state, case.p), *state[1:], START_RESIDUAL, 0.0)
-    below = [face.name for face, behind in zip(system.unilateral, crossed, strict=True) if behind]
-    for name in below:
+    crossed_faces = [face.name for face, is_behind in zip(system.unilateral, crossed, strict=True) if is_behind]
+    for name in crossed_faces:
         yield Finding("start", name, f"the start is on the wrong side of unilateral constraint '{name}'")
-    if off or below:
+    if violated or crossed_faces:
         return
     yield Finding("start", system.name, "the start satisfies every constraint")
     units = ranks.state_units(form, case.p, [state, *case.states])
     rank_at = lambda states: max(map(ranks.rank, ranks.values(form, case.p, states, "A", units)), default=0)
-    here, most = rank_at([state]), rank_at(case.states)
-    if here < most:
-        sentence = f"at the start the constraint rows have rank {here}, elsewhere {most}: it is singular"
+    rank_here, largest = rank_at([state]), rank_at(case.states)
+    if rank_here < largest:
+        sentence = f"at the start the constraint rows have rank {rank_here}, elsewhere {largest}: it is singular"
         yield Finding("start", system.name, sentence)

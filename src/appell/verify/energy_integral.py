@@ -29,15 +29,15 @@ def energy(system: System, batch: StateBatch, given: Mapping[Any, Any]) -> tuple
     if not np.abs(out["power"]).max() <= rounding:
         reasons = _reasons(system, batch)
     if not reasons and not impacts:
-        sizes = max(np.abs(out[part]).max() for part in ("H", "T", "V"))
-        same = np.abs(out["H"] - out["T"] - out["V"]).max() <= RATE_ROUNDING * sizes
-        name = "the energy T + V" if same else "H = T2 − T0 + V"
+        sizes = max(np.abs(out[term]).max() for term in ("H", "T", "V"))
+        is_total = np.abs(out["H"] - out["T"] - out["V"]).max() <= RATE_ROUNDING * sizes
+        name = "the energy T + V" if is_total else "H = T2 − T0 + V"
         timely = [f"'{c.name}'" for c, f in zip(system.constraints, system.residuals, strict=True) if t in f.free_symbols]
         time = f"time enters only {', '.join(timely)}" if timely else "time does not enter"
         elastic = ", impacts are elastic" if system.unilateral else ""
         return True, f"{name} is conserved: no force and no constraint does work{elastic}, and {time}"
-    between = "; between impacts it is" if not reasons else ""
-    return False, f"the energy is not conserved: {'; '.join(reasons + impacts)}{between}"
+    suffix = "; between impacts it is" if not reasons else ""
+    return False, f"the energy is not conserved: {'; '.join(reasons + impacts)}{suffix}"
 
 
 def power_rounding(batch: StateBatch) -> float:
@@ -59,8 +59,8 @@ def _reasons(system: System, batch: StateBatch) -> list[str]:
     timely = [n for n, e in (("T", system.kinetic), ("V", system.potential)) if t in e.free_symbols]
     if timely:
         reasons.append(f"{' and '.join(timely)} contain time")
-    if found := sorted(map(str, system.potential.free_symbols & set(system.states))):
-        reasons.append(f"V contains the state {found[0]}")
+    if states := sorted(map(str, system.potential.free_symbols & set(system.states))):
+        reasons.append(f"V contains the state {states[0]}")
     reasons += [f"the reaction of constraint '{name}' does work" for name in _working(system, batch)]
     return reasons or ["the kinematics depend on time"]
 
@@ -68,8 +68,8 @@ def _reasons(system: System, batch: StateBatch) -> list[str]:
 def _loss(system: System, face: Face, given: Mapping[Any, Any]) -> str:
     """The effect of an impact on a face on the energy; empty where it is elastic and the face is at rest."""
     values = {text_of(key): value for key, value in given.items()}
-    known = [s for s in face.restitution.free_symbols if str(s) in values]
-    e = face.restitution.xreplace({s: symbolic(values[str(s)], f"the value of parameter '{s}'") for s in known})
+    stated = [s for s in face.restitution.free_symbols if str(s) in values]
+    e = face.restitution.xreplace({s: symbolic(values[str(s)], f"the value of parameter '{s}'") for s in stated})
     drift = total_derivative(face.function, system.rates).xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))
     if sympy.simplify(drift) != 0:
         return f"'{face.name}' moves, and a blow of it does work"

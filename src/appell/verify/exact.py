@@ -46,7 +46,7 @@ def _decimal(x: sympy.Float) -> str:
 
 def exact_system(system: System) -> System:
     """The system with floats replaced by rationals; the same object if it has none."""
-    given = {
+    parts = {
         "kinetic": system.kinetic_given,
         "potential": system.potential_given,
         "forces": dict(system._given["forces"] or {}),
@@ -56,18 +56,18 @@ def exact_system(system: System) -> System:
         "rates": None if system._given["rates"] is None else dict(system._given["rates"]),
         "kinematics": None if system._given["kinematics"] is None else dict(system._given["kinematics"]),
     }
-    turned = exact(given)
-    return system if _same(given, turned) else system.replace(**turned)
+    exact_parts = exact(parts)
+    return system if _same(parts, exact_parts) else system.replace(**exact_parts)
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, Mapping):
-        return all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list | tuple):
-        return all(_same(a, b) for a, b in zip(one, other, strict=True))
-    if dataclasses.is_dataclass(one) and not isinstance(one, type):
-        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one))
-    return bool(one == other) and not (isinstance(one, float | np.floating))
+def _same(x: Any, y: Any) -> bool:
+    if isinstance(x, Mapping):
+        return all(_same(x[key], y[key]) for key in x)
+    if isinstance(x, list | tuple):
+        return all(_same(a, b) for a, b in zip(x, y, strict=True))
+    if dataclasses.is_dataclass(x) and not isinstance(x, type):
+        return all(_same(getattr(x, f.name), getattr(y, f.name)) for f in dataclasses.fields(x))
+    return bool(x == y) and not (isinstance(x, float | np.floating))
 
 
 def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dict[Parameter, Any]:
@@ -82,13 +82,13 @@ def exact_parameters(system: System, given: Mapping[Any, Any], seed: int) -> dic
         if p.is_nonpositive:
             values[p] = -values[p]
     for key, value in given.items():
-        found = exact(symbolic(value, f"the value of parameter '{key}'"))
-        values[by_name[text_of(key)]] = Rational(found if found.is_Rational else exact(float(found)))
+        number = exact(symbolic(value, f"the value of parameter '{key}'"))
+        values[by_name[text_of(key)]] = Rational(number if number.is_Rational else exact(float(number)))
     return values
 
 
 def exact_state(system: System, time: float, q: Any, v: Any, parameters: Mapping[Symbol, Any], numbers: Arithmetic) -> State:
     """A float state, unchanged, in many digits."""
-    given = {t: time, **dict(zip(system.positions, q, strict=True)), **dict(zip(system.velocities, v, strict=True))}
-    state = {s: numbers.number(Rational(Fraction(float(x)))) for s, x in given.items()}
+    floats = {t: time, **dict(zip(system.positions, q, strict=True)), **dict(zip(system.velocities, v, strict=True))}
+    state = {s: numbers.number(Rational(Fraction(float(x)))) for s, x in floats.items()}
     return state | {p: numbers.number(x) for p, x in parameters.items()}

@@ -75,17 +75,17 @@ def affine_rows(system: System) -> tuple[int, ...]:
     """
     plain = [not f.free_symbols & set(system.states) for f in system.residuals]
     affine = [c.order == 0 or (c.order == 1 and c.linear) for c in system.constraints]
-    return tuple(i for i, both in enumerate(zip(plain, affine, strict=True)) if all(both))
+    return tuple(i for i, conditions in enumerate(zip(plain, affine, strict=True)) if all(conditions))
 
 
 def flag(system: System, rows: Iterable[int], states: Sequence[State], p: Array) -> Flag:
     """The derived flag of some of the `affine_rows`, at states (t, q, v) on the constraints and parameters p."""
     form, rows = normal_form(system), tuple(rows)
     fields, rank = _distribution(form, _pfaffian(system, form, rows), states[0], p)
-    whole = len(system.coordinates) + 1
+    dimension = len(system.coordinates) + 1
     if not system.holonomic_speeds:
-        whole = _flag(form, _distribution(form, _pfaffian(system, form, ()), states[0], p)[0], states, p)[-1]
-    return Flag(_flag(form, fields, states, p), whole, rank)
+        dimension = _flag(form, _distribution(form, _pfaffian(system, form, ()), states[0], p)[0], states, p)[-1]
+    return Flag(_flag(form, fields, states, p), dimension, rank)
 
 
 def _pfaffian(system: System, form: NormalForm, rows: tuple[int, ...]) -> tuple[Value, Value]:
@@ -157,16 +157,16 @@ def growth_at(system: System, rows: Iterable[int], state: State, p: Array, whole
     form = normal_form(system)
     fields, _ = _distribution(form, _pfaffian(system, form, tuple(rows)), state, p)
     generators, point = fields[1:], GrowingSpan()  # the first field is d/dt
-    newest, growth, taken = generators, list[int](), 0
+    newest, growth, brackets = generators, list[int](), 0
     while newest:
         _independent(form, newest, [state], p, [point])
         growth.append(len(point.vectors))
-        taken += len(newest) * len(generators)
-        if growth[-1] >= whole or taken > BRACKETS_AT_A_POINT:
+        brackets += len(newest) * len(generators)
+        if growth[-1] >= whole or brackets > BRACKETS_AT_A_POINT:
             break
         pairs = itertools.product(range(len(generators)), range(len(newest)))
-        first = len(growth) == 1
-        newest = [_bracket(form, generators[i], newest[k]) for i, k in pairs if not first or i < k]
+        first_level = len(growth) == 1
+        newest = [_bracket(form, generators[i], newest[k]) for i, k in pairs if not first_level or i < k]
     return tuple(growth)
 
 
@@ -187,21 +187,21 @@ class GrowingSpan:
     def add(self, field: Array, nearby: Callable[[], Iterable[Array]]) -> bool:
         """Whether the first column leaves the span by more than the rounding of the others; rounding changes at nearby
         states."""
-        size, left = np.abs(field).max(), self._outside(field[:, 0])
-        length = np.linalg.norm(left)
+        size, outside = np.abs(field).max(), self._outside(field[:, 0])
+        length = np.linalg.norm(outside)
         if not length > OUTSIDE_DISTRIBUTION * size:
             return False
-        if length < 1e-5 and any(np.linalg.norm(self._outside(there[:, 0]) - left) > length / 100 for there in nearby()):
+        if length < 1e-5 and any(np.linalg.norm(self._outside(moved[:, 0]) - outside) > length / 100 for moved in nearby()):
             return False
-        self.vectors.append(left / length)
+        self.vectors.append(outside / length)
         return True
 
     def _outside(self, vector: Array) -> Array:
-        left = vector.copy()
+        outside = vector.copy()
         for _ in range(2):
             for e in self.vectors:
-                left -= (e @ left) * e
-        return left
+                outside -= (e @ outside) * e
+        return outside
 
 
 def _independent(
@@ -214,17 +214,17 @@ def _independent(
     fn = make_fn("fields", inputs, {f"f{k}": (field, field.shape) for k, field in enumerate(fields)})
     names = [f"f{k}" for k in range(len(fields))]
     values = [(fn(time_, q, p), cache(partial(_nearby, fn, time_, q, p))) for time_, q, _ in states]
-    at = lambda nearby, name: lambda: (there[name] for there in nearby())
+    named = lambda nearby, name: lambda: (fields_there[name] for fields_there in nearby())
     leaves = lambda name: [
-        np.isfinite(here[name]).all() and point.add(here[name], at(nearby, name))
-        for (here, nearby), point in zip(values, points, strict=True)
+        np.isfinite(fields_here[name]).all() and point.add(fields_here[name], named(nearby, name))
+        for (fields_here, nearby), point in zip(values, points, strict=True)
     ]
     return [field for field, name in zip(fields, names, strict=True) if any(leaves(name))]
 
 
 def _nearby(fn: Fn, time_: float, q: Array, p: Array) -> list[dict[str, Array]]:
     """The fields at nearby states."""
-    return [fn(time_, near, p) for (near,) in nearby_states(q)]
+    return [fn(time_, q_near, p) for (q_near,) in nearby_states(q)]
 
 
 def nearby_states(*parts: Array) -> Iterator[tuple[Array, ...]]:

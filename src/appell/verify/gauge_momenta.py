@@ -37,7 +37,7 @@ GAUGE_UNKNOWNS = 240
 
 def gauge_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[ConservedMomentum]:
     """Gauge momenta of bodies with an axis of symmetry, with symbolic P; batch and given as in `conserved_momenta`."""
-    system, found = batch.run.system, []
+    system, momenta = batch.run.system, []
     if not system.bodies or system.kinetic_given != 0 or not system.constraints or system.unilateral:
         return []
     for body, k in _axes(system):
@@ -49,15 +49,15 @@ def gauge_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conserved
             P = _in_letters(batch, columns, u)
             momentum = None if P is None else w / body.inertia[k, k] * sympy.sqrt(P)
             if momentum is not None and confirmation(system, given)(momentum):
-                words = f"a turn of {body.name} about its own {'xyz'[k]} axis, times a function of its tilt to {axis}"
-                found.append(ConservedMomentum(simplified(w / body.inertia[k, k], 0.3) * sympy.sqrt(P), words))
+                symmetry = f"a turn of {body.name} about its own {'xyz'[k]} axis, times a function of its tilt to {axis}"
+                momenta.append(ConservedMomentum(simplified(w / body.inertia[k, k], 0.3) * sympy.sqrt(P), symmetry))
                 break
-    return found
+    return momenta
 
 
 def _axes(system: System) -> list[tuple[Any, int]]:
     """Bodies and their axes of symmetry: two moments are equal, the third differs, the products vanish."""
-    found = []
+    axes = []
     for body in system.bodies:
         if not isinstance(body, RigidBody):
             continue
@@ -66,8 +66,8 @@ def _axes(system: System) -> list[tuple[Any, int]]:
         for k in range(3):
             i, j = (i for i in range(3) if i != k)
             if plain and J[k, k] != 0 and J[i, i] - J[j, j] == 0 and J[i, i] - J[k, k] != 0:
-                found.append((body, k))
-    return found
+                axes.append((body, k))
+    return axes
 
 
 def _columns(system: System, w: Any, u: Any) -> list[Expr]:
@@ -91,8 +91,8 @@ def _in_letters(batch: StateBatch, columns: list[Expr], u: Any) -> Expr | None:
     letters = _letters(batch.run.system)
     if len(letters) * len(columns) > GAUGE_UNKNOWNS:
         return None
-    here = scattered(batch, {}, len(letters) * len(columns) + 20)
-    vectors = reduced(_null(here, columns, letters))
+    sample = scattered(batch, {}, len(letters) * len(columns) + 20)
+    vectors = reduced(_null(sample, columns, letters))
     for c in sorted(vectors, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7 * np.abs(c).max())):
         exact = rational(c)
         if not all(abs(float(r) - x) < 1e-5 * np.abs(c).max() for r, x in zip(exact, c, strict=True)):
@@ -100,18 +100,18 @@ def _in_letters(batch: StateBatch, columns: list[Expr], u: Any) -> Expr | None:
         products = [u**j * letter for j in range(len(columns)) for letter in letters]
         P = sympy.Add(*(r * e for r, e in zip(exact, products, strict=True)))
         if P.free_symbols:
-            values = here.values(P)
+            values = sample.values(P)
             return simplified(P if values.mean() > 0 else -P, 0.5) if (values * values[0] > 0).all() else None
     return None
 
 
 def _letters(system: System) -> list[Expr]:
     """Products of the parameters of T and the constraints, masses and moments to the first power, lengths to the second."""
-    used = system.kinetic.free_symbols.union(*(f.free_symbols for f in system.residuals))
-    free = [p for p in system.parameters if p in used]
-    most = [1 if sympy.diff(system.kinetic, p, 2) == 0 and sympy.diff(system.kinetic, p) != 0 else 2 for p in free]
-    powers = itertools.product(*(range(n + 1) for n in most))
-    return [sympy.Mul(*(p**n for p, n in zip(free, one, strict=True))) for one in powers if sum(one) <= LETTERS_DEGREE]
+    occurring = system.kinetic.free_symbols.union(*(f.free_symbols for f in system.residuals))
+    free = [p for p in system.parameters if p in occurring]
+    highest = [1 if sympy.diff(system.kinetic, p, 2) == 0 and sympy.diff(system.kinetic, p) != 0 else 2 for p in free]
+    powers = itertools.product(*(range(n + 1) for n in highest))
+    return [sympy.Mul(*(p**n for p, n in zip(free, power, strict=True))) for power in powers if sum(power) <= LETTERS_DEGREE]
 
 
 __all__ = ["gauge_momenta"]

@@ -53,8 +53,8 @@ class VectorField:
 
     def __getitem__(self, coordinate: Any) -> Expr:
         """The component of a coordinate, by the symbol or its name."""
-        found = {str(q): e for q, e in self.components.items()}
-        return found.get(str(coordinate), sympy.Integer(0))
+        by_name = {str(q): e for q, e in self.components.items()}
+        return by_name.get(str(coordinate), sympy.Integer(0))
 
     def __str__(self) -> str:
         return f"{self.name} = {self._sum(letters.text, lambda q: f'∂_{letters.text(q)}', '·')}"
@@ -65,15 +65,15 @@ class VectorField:
         return f"{name} = {self._sum(letters.latex, direction, SPACE)}"
 
     def _sum(self, written: Any, direction: Any, times: str) -> str:
-        parts: list[str] = []
+        terms: list[str] = []
         for q, e in self.components.items():
             text = written(e)
-            less = text.startswith(("−", "-")) and not isinstance(e, sympy.Add)
-            factor = "" if abs(e) == 1 else text[1:].lstrip() if less else f"({text})" if isinstance(e, sympy.Add) else text
-            sign = ("−" if times == "·" else "-") if less else "+"
+            negative = text.startswith(("−", "-")) and not isinstance(e, sympy.Add)
+            factor = "" if abs(e) == 1 else text[1:].lstrip() if negative else f"({text})" if isinstance(e, sympy.Add) else text
+            sign = ("−" if times == "·" else "-") if negative else "+"
             body = f"{factor}{times if factor else ''}{direction(q)}"
-            parts.append(f" {sign} {body}" if parts else f"{sign if less else ''}{body}")
-        return "".join(parts) or "0"
+            terms.append(f" {sign} {body}" if terms else f"{sign if negative else ''}{body}")
+        return "".join(terms) or "0"
 
 
 @dataclass(frozen=True)
@@ -112,29 +112,29 @@ class AllowedMotions:
     def sentence(self) -> str:
         """The growth as a sentence."""
         n, m = self.dimension, self.integrals
-        kept = f"{m} function{'s' * (m > 1)} stay{'s' * (m == 1)} constant"
+        constants = f"{m} function{'s' * (m > 1)} stay{'s' * (m == 1)} constant"
         if len(self.growth) == 1 and m:
-            what = f"the fields are in involution: the constraints are holonomic, and {kept}"
+            verdict = f"the fields are in involution: the constraints are holonomic, and {constants}"
         elif m:
-            what = f"{self.reached} of {n} dimensions are reached: {kept}"
+            verdict = f"{self.reached} of {n} dimensions are reached: {constants}"
         else:
-            what = f"all {n} dimensions are reached by allowed motions"
+            verdict = f"all {n} dimensions are reached by allowed motions"
         if self.left_out:
-            what += f" (brackets of {self.left_out} fields are too long to be written)"
-        return f"growth {_vector(self.growth)}: {what}{self._sentence_there}"
+            verdict += f" (brackets of {self.left_out} fields are too long to be written)"
+        return f"growth {_vector(self.growth)}: {verdict}{self._sentence_there}"
 
     @property
     def _sentence_there(self) -> str:
-        there = self.growth_there
-        if there is None:
+        growth = self.growth_there
+        if growth is None:
             return ""
-        cut = f", as far as brackets of {len(there)} fields tell" if there[-1] < self.reached else ""
-        return f"; growth {_vector(there)} at the given configuration{cut}"
+        cut = f", as far as brackets of {len(growth)} fields tell" if growth[-1] < self.reached else ""
+        return f"; growth {_vector(growth)} at the given configuration{cut}"
 
     def __str__(self) -> str:
-        own = [f"  {u} = {letters.text(e)}" for u, e in self.velocities.items() if u != e]
+        definitions = [f"  {u} = {letters.text(e)}" for u, e in self.velocities.items() if u != e]
         fields = [f"  {field}" for field in (*self.fields, *self.brackets)]
-        return "\n".join([f"allowed motions of {self.system}", *own, *fields, f"  {self.sentence}"])
+        return "\n".join([f"allowed motions of {self.system}", *definitions, *fields, f"  {self.sentence}"])
 
     def latex(self) -> str:
         """The fields and brackets as lines of LaTeX, aligned at the equals sign."""
@@ -174,14 +174,14 @@ def geometry(
     if not chosen.speeds:
         raise FormNotApplicable(f"the constraints of {system.name} leave no motion: there are no fields")
     fields = _fields(system, chosen)
-    whole = flag(system, (), case.states[:3], case.p).whole - 1  # a unit quaternion counts for three
-    brackets, growth, left_out = _widened(case, fields, whole)
+    dimension = flag(system, (), case.states[:3], case.p).whole - 1  # a unit quaternion counts for three
+    brackets, growth, left_out = _widened(case, fields, dimension)
     if left_out:  # then the growth comes from the graph, whose first field is d/dt
         growth = tuple(rank - 1 for rank in flag(system, affine_rows(system), case.states[:3], case.p).ranks)
     there = None if at is None else _growth_there(case, _state(case, at), len(fields), growth[-1])
-    own = dict(zip(chosen.speeds, chosen.definitions, strict=True))
+    definitions = dict(zip(chosen.speeds, chosen.definitions, strict=True))
     shown = tuple(map(_shown, fields)), tuple(map(_shown, brackets))
-    return AllowedMotions(system.name, tuple(system.coordinates), whole, own, *shown, growth, there, left_out)
+    return AllowedMotions(system.name, tuple(system.coordinates), dimension, definitions, *shown, growth, there, left_out)
 
 
 def _velocities(case: Case, pseudo: Mapping[str, Any] | None) -> PseudoVelocities:
@@ -198,14 +198,14 @@ def _velocities(case: Case, pseudo: Mapping[str, Any] | None) -> PseudoVelocitie
 
 def _refuse_others(system: System) -> None:
     """Raises for constraints that are not Pfaffian, contain time or have a free term."""
-    known = affine_rows(system)
-    rest = dict.fromkeys(system.velocities, sympy.Integer(0))
+    pfaffian = affine_rows(system)
+    zero_velocities = dict.fromkeys(system.velocities, sympy.Integer(0))
     for i, (c, f) in enumerate(zip(system.constraints, system.residuals, strict=True)):
-        if i not in known:
+        if i not in pfaffian:
             why = "is not linear in the velocities alone"
         elif _timed(f):
             why = "depends on time"
-        elif c.order == 1 and restricted(f, rest) != 0:
+        elif c.order == 1 and restricted(f, zero_velocities) != 0:
             why = "has a term without velocities"
         else:
             continue
@@ -216,7 +216,7 @@ def _refuse_others(system: System) -> None:
 
 
     for q, rate in system.rates.items():
-        if _timed(rate) or restricted(rate, rest) != 0:
+        if _timed(rate) or restricted(rate, zero_velocities) != 0:
             why = "depends on time or has a term without speeds"
             raise FormNotApplicable(f"the rate of {q} {why}: motions are no span of vector fields; use ap.diagnose(system)")
 
@@ -240,11 +240,11 @@ def _fields(system: System, chosen: PseudoVelocities) -> list[_LetterField]:
     """∂q̇/∂u_i, simplified."""
     q, rates = tuple(system.coordinates), chosen.rates
     slopes = [gradient(rates[x], chosen.speeds) for x in q]
-    found = []
+    fields = []
     for i in range(len(chosen.speeds)):
         value = tuple(_short(row[i]) for row in slopes)
-        found.append(_LetterField(f"X{i + 1}", q, value, value, value))
-    return found
+        fields.append(_LetterField(f"X{i + 1}", q, value, value, value))
+    return fields
 
 
 def _short(e: Any) -> Any:
@@ -260,22 +260,22 @@ def _bracket(X: _LetterField, Y: _LetterField) -> _LetterField:
     return _LetterField(f"[{X.name}, {Y.name}]", X.q, value, forth, back)
 
 
-def _widened(case: Case, fields: list[_LetterField], whole: int) -> tuple[list[_LetterField], tuple[int, ...], int]:
+def _widened(case: Case, fields: list[_LetterField], dimension: int) -> tuple[list[_LetterField], tuple[int, ...], int]:
     """The brackets that leave the span of the fields before them, the growth, and the number of fields that were too long."""
     states = case.states[:3]
     points = [GrowingSpan() for _ in states]
     newest = [field for field in fields if _leaves(case, field, states, points)]
-    growth, found, left_out = [_dimension(points)], list[_LetterField](), 0
-    while newest and growth[-1] < whole:
+    growth, brackets, left_out = [_dimension(points)], list[_LetterField](), 0
+    while newest and growth[-1] < dimension:
         short = [field for field in newest if sum(map(sympy.count_ops, field.value)) <= LONGEST_FIELD]
         left_out += len(newest) - len(short)
         pairs = [(X, Y) for Y in short for X in fields if X.name != Y.name]
         if len(growth) == 1:  # [X, Y] = −[Y, X]
             pairs = [(X, Y) for X, Y in pairs if fields.index(X) < fields.index(Y)]
         newest = [field for X, Y in pairs if _leaves(case, field := _bracket(X, Y), states, points)]
-        found += newest
+        brackets += newest
         growth += [_dimension(points)] if newest else []
-    return found, tuple(growth), left_out
+    return brackets, tuple(growth), left_out
 
 
 def _dimension(points: Sequence[GrowingSpan]) -> int:
@@ -287,32 +287,32 @@ def _leaves(case: Case, field: _LetterField, states: Sequence[State], points: Se
     if all(e == 0 for e in field.value):
         return False
     fn = case.form.lowered_table(Matrix([field.value, field.forth, field.back]).T)
-    near = lambda time, q, v: lambda: (fn(time, there, v, case.p)["value"] for (there,) in nearby_states(q))
-    found = []
+    nearby = lambda time, q, v: lambda: (fn(time, q_near, v, case.p)["value"] for (q_near,) in nearby_states(q))
+    outside = []
     for state, point in zip(states, points, strict=True):
-        here = fn(*state, case.p)["value"]
-        found.append(bool(np.isfinite(here).all()) and point.add(here, near(*state)))
-    return any(found)
+        value = fn(*state, case.p)["value"]
+        outside.append(bool(np.isfinite(value).all()) and point.add(value, nearby(*state)))
+    return any(outside)
 
 
 def _state(case: Case, at: Mapping[Any, Any]) -> State:
     """The configuration, on the constraints."""
     q, v = read(case.system, at)
-    left = residuals(case.form, 0.0, q, v, case.p)
-    if not left.relative < START_RESIDUAL:
+    residual = residuals(case.form, 0.0, q, v, case.p)
+    if not residual.relative < START_RESIDUAL:
         raise ConstraintError(f"at= is not on the constraints of {case.system.name}: ap.consistent(system, …) mends it")
     return 0.0, np.asarray(q), np.asarray(v)
 
 
 def _growth_there(case: Case, state: State, fields: int, reached: int) -> tuple[int, ...]:
     """The growth at a configuration where the fields are independent."""
-    found = growth_at(case.system, affine_rows(case.system), state, case.p, reached)
-    if found[0] > fields:
+    growth = growth_at(case.system, affine_rows(case.system), state, case.p, reached)
+    if growth[0] > fields:
         raise ConstraintError(
-            f"the constraints of {case.system.name} lose rank at the configuration of at=: they allow {found[0]} directions"
+            f"the constraints of {case.system.name} lose rank at the configuration of at=: they allow {growth[0]} directions"
             f" there, {fields} elsewhere, and brackets have no meaning"
         )
-    return found
+    return growth
 
 
 def _shown(field: _LetterField) -> VectorField:

@@ -34,9 +34,9 @@ def energy_in_numbers(case: Case) -> Iterator[Finding]:
         return
     if not len(batch.t):
         return
-    kept = np.abs(batch.outputs("power")["power"]).max() <= power_rounding(batch)
-    said = "no force and no constraint does work" if kept else "forces, or reactions of constraints, do work"
-    yield Finding("conserved", case.system.name, f"the energy T + V is {'' if kept else 'not '}conserved: {said}")
+    is_conserved = np.abs(batch.outputs("power")["power"]).max() <= power_rounding(batch)
+    reason = "no force and no constraint does work" if is_conserved else "forces, or reactions of constraints, do work"
+    yield Finding("conserved", case.system.name, f"the energy T + V is {'' if is_conserved else 'not '}conserved: {reason}")
 
 
 __all__ = ["energy_in_numbers", "too_large"]

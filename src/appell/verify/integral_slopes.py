@@ -86,8 +86,8 @@ class IntegralSlopes:
         """Which of them drift."""
         if not self.rows:
             return "no first integral is known"
-        found = [f"{row.name} by {row.slope:.1e} 1/s" for row in self.rows if row.drifts]
-        return f"drifting: {', '.join(found)}" if found else "no first integral drifts by more than its scatter"
+        drifting = [f"{row.name} by {row.slope:.1e} 1/s" for row in self.rows if row.drifts]
+        return f"drifting: {', '.join(drifting)}" if drifting else "no first integral drifts by more than its scatter"
 
     def __getitem__(self, name: str) -> IntegralSlope:
         try:
@@ -151,29 +151,29 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     conserving = motion.method in CONSERVING
     energies = {"energy": motion.energy} if "energy" in named and isinstance(named["energy"], str) else {}
     values = [energies[name] if name in energies else np.asarray(motion[e], dtype=float) for name, e in named.items()]
-    kept = _enforced(motion) if conserving else lambda e: False
-    enforced = [conserving if name in energies else kept(e) for name, e in named.items()]
+    is_enforced = _enforced(motion) if conserving else lambda e: False
+    enforced = [conserving if name in energies else is_enforced(e) for name, e in named.items()]
     if integrals is None and isinstance(motion.run.system, TreeSystem):
-        for name, along in _momenta_of_tree(motion).items():
+        for name, momentum in _momenta_of_tree(motion).items():
             named[name] = None
-            values.append(along)
+            values.append(momentum)
             enforced.append(conserving and not motion.run.system.unilateral)
-    rows = tuple(_slope(*one, motion.t, v, kept) for one, v, kept in zip(named.items(), values, enforced, strict=True))
+    rows = tuple(_slope(*item, motion.t, v, fixed) for item, v, fixed in zip(named.items(), values, enforced, strict=True))
     return IntegralSlopes(rows, motion.t, np.array(values).reshape(len(rows), len(motion.t)))
 
 
 def _known(motion: Motion) -> dict[str, Any]:
     """The energy, if it is conserved, and the conserved momenta."""
-    run, found = motion.run, dict[str, Any]()
+    run, integrals = motion.run, dict[str, Any]()
     batch = StateBatch.of(run, list(states_on(run.form, run.p, STATES, 0)))
     if not len(batch.t):
-        return found
+        return integrals
     if energy(run.system, batch, run.parameters)[0]:
-        found["energy"] = "energy"
+        integrals["energy"] = "energy"
     if isinstance(run.system, TreeSystem):
-        return found
+        return integrals
     momenta = (*conserved_momenta(batch, run.parameters), *gauge_momenta(batch, run.parameters))
-    return found | {shown(one.expression): one.expression for one in momenta}
+    return integrals | {shown(m.expression): m.expression for m in momenta}
 
 
 def _momenta_of_tree(motion: Motion) -> dict[str, Array]:
@@ -185,15 +185,15 @@ def _momenta_of_tree(motion: Motion) -> dict[str, Array]:
         return {}
     p = np.broadcast_to(run.p, (len(motion.t), len(run.p)))
     (table,) = vm_function(momenta_function(form, coefficients)).batch(motion.t, motion.q, motion.v, p)
-    names = [_momentum_name(one, [shown(v) for v in system.velocities]) for one in coefficients]
+    names = [_momentum_name(c, [shown(v) for v in system.velocities]) for c in coefficients]
     return {name: table[:, k] for k, name in enumerate(names)}
 
 
 def _momentum_name(coefficients: tuple[float, ...], velocities: list[str]) -> str:
     """Σ c_i p_i with the names of the velocities; one with angular momenta is named by its first terms."""
     terms = [(c, velocities[i]) for i, c in enumerate(coefficients[: len(velocities)]) if c]
-    parts = [f"p[{name}]" if c == 1 else f"{c:.4g} p[{name}]" for c, name in terms]
-    return " + ".join([*parts, *(["moments"] if any(coefficients[len(velocities) :]) else [])])
+    summands = [f"p[{name}]" if c == 1 else f"{c:.4g} p[{name}]" for c, name in terms]
+    return " + ".join([*summands, *(["moments"] if any(coefficients[len(velocities) :]) else [])])
 
 
 def _enforced(motion: Motion) -> Callable[[Any], bool]:
@@ -204,14 +204,14 @@ def _enforced(motion: Motion) -> Callable[[Any], bool]:
     states = states_on(form, run.p, STATES, 1)
     if not coefficients or not states:
         return lambda e: False
-    known = momenta_function(form, coefficients)
-    table = np.array([known(*state, run.p)["I"] for state in states])
+    momenta = momenta_function(form, coefficients)
+    table = np.array([momenta(*state, run.p)["I"] for state in states])
     t, q, v = (np.array([state[i] for state in states]) for i in range(3))
 
     def check(e: Any) -> bool:
         values = np.asarray(run.values(e, t, q, v), dtype=float)
-        off = values - table @ least_squares(table, values, COMBINED_SHARE)
-        return bool(np.abs(off).max() <= COMBINED_SHARE * np.abs(values).max())
+        misfit = values - table @ least_squares(table, values, COMBINED_SHARE)
+        return bool(np.abs(misfit).max() <= COMBINED_SHARE * np.abs(values).max())
 
     return check
 
@@ -221,9 +221,9 @@ def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> Integr
     at, means = (np.array([x[a:b].mean() for a, b in pairwise(edges)]) for x in (t, values))
     x, y = at - at.mean(), means - means.mean()
     slope = float(x @ y / (x @ x))
-    rest = y - slope * x
+    residual = y - slope * x
     rounding = ROUNDED * np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
-    error = float(np.sqrt(rest @ rest / (MEAN_PARTS - 2) / (x @ x)) + rounding)
+    error = float(np.sqrt(residual @ residual / (MEAN_PARTS - 2) / (x @ x)) + rounding)
     return IntegralSlope(name, e, float(values[0]), slope, error, float(np.abs(values - values[0]).max()), enforced)
 
 

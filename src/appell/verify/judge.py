@@ -96,10 +96,10 @@ class Judge:
             if solution is None or any(value < 0 for value in faces(solution, self.numbers)):
                 continue  # |x| and sgn x of Routh's form are meaningless behind a wall
             try:
-                found = tape(solution, self.numbers)
+                values = tape(solution, self.numbers)
             except SingularConfiguration:
                 continue
-            worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(found[::2], found[1::2], strict=True)]
+            worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(values[::2], values[1::2], strict=True)]
         return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
 
 
@@ -128,8 +128,8 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
     size = np.abs(out["Q"]) + np.abs(out["h"])
 
     def scale(a: Array, force: Array) -> Array:
-        own = size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
-        return own + _passed_on(own, np.abs(W))
+        forces = size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
+        return forces + _passed_on(forces, np.abs(W))
 
     if not all(np.isfinite(x).all() for x in out.values()):
         return None
@@ -137,11 +137,11 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
         return _verdict_of_law(form, system, state, inputs, scale)
     if form.gauss:
         rows = lambda name: lambda a: form.select(name)(*_with_a(form, name, inputs, a))[name]
-        found = solve_gauss(M, b, A, out["a0"], rows("r"), rows("r_a"), rows("r_aa"))
-        if found.status != Status.OK:
+        solution = solve_gauss(M, b, A, out["a0"], rows("r"), rows("r_a"), rows("r_aa"))
+        if solution.status != Status.OK:
             return None
-        force = W @ found.lam_linear + rows("r_a")(found.a).T @ found.lam_nonlinear
-        return 1.0, found.a, force, scale(found.a, force)
+        force = W @ solution.lam_linear + rows("r_a")(solution.a).T @ solution.lam_nonlinear
+        return 1.0, solution.a, force, scale(solution.a, force)
     policy: Policy = choose(form, p).acceleration
     a, lam, status = solve_saddle(M, A, W, b, -out["a0"], policy)
     if status != Status.OK:
@@ -149,12 +149,12 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
     return _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
 
 
-def _passed_on(own: Array, W: Array) -> Array:
+def _passed_on(sizes: Array, W: Array) -> Array:
     """The effect on every force, (nv,), of rounding in each Λ from the forces it balances: the only scale of massless
     entries."""
-    real = W * (own > 0)[:, None]
+    real = W * (sizes > 0)[:, None]
     square = (real**2).sum(axis=0)
-    return W @ ((real * own[:, None]).sum(axis=0) / np.where(square > 0, square, np.inf))
+    return W @ ((real * sizes[:, None]).sum(axis=0) / np.where(square > 0, square, np.inf))
 
 
 def _verdict_of_law(form: NormalForm, system: System, state: State, inputs: tuple, scale: Any) -> Any:

@@ -74,12 +74,12 @@ class MomentumEquation:
     @property
     def sentence(self) -> str:
         """A sentence on the change of the momentum."""
-        between = f" between resets ({', '.join(map(repr, self.resets))})" if self.resets else ""
+        suffix = f" between resets ({', '.join(map(repr, self.resets))})" if self.resets else ""
         if self.acting:
-            said = f"the reactions of {', '.join(map(repr, self.acting))} act on it, since ξ is not allowed by them"
+            verdict = f"the reactions of {', '.join(map(repr, self.acting))} act on it, since ξ is not allowed by them"
         else:
-            said = "it is conserved" if self.rate == 0 else "no reaction acts on it"
-        return said + between
+            verdict = "it is conserved" if self.rate == 0 else "no reaction acts on it"
+        return verdict + suffix
 
     def __str__(self) -> str:
         lines = [f"{text(self.name)} = {text(self.momentum)}", f"{text(self.equation.lhs)} = {text(self.rate)}"]
@@ -119,15 +119,15 @@ def momentum_equation(
     d_dt, v = time_derivation(system.rates), system.velocities
     p = gradient(system.kinetic, v)
     E = euler_lagrange(system) if system.holonomic_speeds else euler_lagrange_speeds(system)
-    still = dict.fromkeys(system.accelerations, sympy.Integer(0))
-    terms = [restricted(d_dt(p_i) - E_i, still) + Q for p_i, E_i, Q in zip(p, E, generalized_forces(system), strict=True)]
+    at_rest = dict.fromkeys(system.accelerations, sympy.Integer(0))
+    terms = [restricted(d_dt(p_i) - E_i, at_rest) + Q for p_i, E_i, Q in zip(p, E, generalized_forces(system), strict=True)]
     rate = sympy.Add(*(x * e + p_i * d_dt(x) for x, e, p_i in zip(xi, terms, p, strict=True)))
     momentum = simplified(sympy.Add(*(x * p_i for x, p_i in zip(xi, p, strict=True))), PAGE_EFFORT)
     vanishes = _at_states(system)
     acting = []
-    for name_, W, lam in _reactions(system, d_dt):
+    for label, W, lam in _reactions(system, d_dt):
         if not vanishes(work := sympy.Add(*(w * x for w, x in zip(W, xi, strict=True)))):
-            acting.append(name_)
+            acting.append(label)
             rate += lam * work
     steady, resets = not acting and vanishes(rate), tuple(reset.name for reset in system.resets)
     letter, written = _written(system, momentum, rate, independent, name)
@@ -145,22 +145,22 @@ def _reactions(system: System, d_dt: Any) -> Iterator[tuple[str, Sequence[Expr],
 
 def _components(system: System, symmetry: Any) -> list[Expr]:
     """ξ in the order of the velocities."""
-    given = symmetry.components if isinstance(symmetry, VectorField) else table_of(symmetry, "symmetry=")
-    found: list[Expr] = [sympy.Integer(0)] * system.nv
-    for key, value in given.items():
+    components = symmetry.components if isinstance(symmetry, VectorField) else table_of(symmetry, "symmetry=")
+    xi: list[Expr] = [sympy.Integer(0)] * system.nv
+    for key, value in components.items():
         e = expression(value, f"the component of {name_in(key)} in symmetry=")
-        known = {t, *system.coordinates, *system.parameters}
-        strange = [s for s in e.free_symbols if s not in known and not isinstance(s, Prescribed)]
-        if strange:
-            where = "contains velocities" if any(s in system._jets for s in strange) else "is no symbol of the system"
+        allowed = {t, *system.coordinates, *system.parameters}
+        foreign = [s for s in e.free_symbols if s not in allowed and not isinstance(s, Prescribed)]
+        if foreign:
+            reason = "contains velocities" if any(s in system._jets for s in foreign) else "is no symbol of the system"
             raise ModelError(
-                f"the component of {name_in(key)} in symmetry= has {shown(strange[0])}, which {where}:"
+                f"the component of {name_in(key)} in symmetry= has {shown(foreign[0])}, which {reason}:"
                 " a direction of motion is a function of t, coordinates and parameters"
             )
-        found[system.velocity_of(key, "symmetry=")] = e
-    if all(e == 0 for e in found):
+        xi[system.velocity_of(key, "symmetry=")] = e
+    if all(e == 0 for e in xi):
         raise ModelError("symmetry= is {coordinate: component} of a direction of motion, and every component is 0")
-    return found
+    return xi
 
 
 def _at_states(system: System) -> Any:
@@ -173,18 +173,18 @@ def _at_states(system: System) -> Any:
     def vanishes(expr: Expr) -> bool:
         if expr == 0:
             return True
-        tape, met = Tape([expr, magnitude(expr)]), 0
-        given = {s: 0.7 + 0.1 * k for k, s in enumerate(sorted(expr.free_symbols, key=str)) if isinstance(s, Prescribed)}
+        tape, evaluated = Tape([expr, magnitude(expr)]), 0
+        prescribed = {s: 0.7 + 0.1 * k for k, s in enumerate(sorted(expr.free_symbols, key=str)) if isinstance(s, Prescribed)}
         for time, q, v in case.states:
-            values = {**dict(zip(symbols, [time, *q.tolist(), *v.tolist()], strict=True)), **case.values, **given}
+            values = {**dict(zip(symbols, [time, *q.tolist(), *v.tolist()], strict=True)), **case.values, **prescribed}
             try:
                 value, size = tape(values, FLOAT)
             except SingularConfiguration:
                 continue
             if abs(value) > RATE_ROUNDING * size:
                 return False
-            met += 1
-        return met > 0
+            evaluated += 1
+        return evaluated > 0
 
     return vanishes
 

@@ -55,28 +55,28 @@ def integrals(
     budget: CPU seconds; given: values of parameters, by symbol or name, that the integrals may use.
     """
     numbers = {text_of(key): exact(symbolic(value, f"the value of parameter '{key}'")) for key, value in (given or {}).items()}
-    known = {s: numbers[str(s)] for s in system.parameters if str(s) in numbers}
+    values = {s: numbers[str(s)] for s in system.parameters if str(s) in numbers}
     stop = time.process_time() + budget
-    now: Any = sympy.Dummy("t", real=True)  # an ordinary symbol: here ∂/∂t is meant, not d/dt along the motion
-    x = (*system.coordinates, now)
-    forms = {i: [exact(w).xreplace({t: now, **known}) for w in omega] for i in rows if (omega := _form(system, i)) is not None}
-    found: list[Integral] = []
+    tau: Any = sympy.Dummy("t", real=True)  # an ordinary symbol: here ∂/∂t is meant, not d/dt along the motion
+    x = (*system.coordinates, tau)
+    forms = {i: [exact(w).xreplace({t: tau, **values}) for w in omega] for i in rows if (omega := _form(system, i)) is not None}
+    results: list[Integral] = []
     for combination in _closed_combinations(forms, x):
         omega = [sympy.Add(*(c * forms[i][s] for i, c in combination.items())) for s in range(len(x))]
         F: Any = potential(omega, x, stop)
         if F is not None:
-            found.append(Integral(F.xreplace({now: t}), tuple(combination)))
+            results.append(Integral(F.xreplace({tau: t}), tuple(combination)))
     for i, omega in forms.items() if factors else ():
-        if not any(one.rows == (i,) for one in found) and (F := _with_factor(omega, x, stop)) is not None:
-            found.append(Integral(F.xreplace({now: t}), (i,)))
-    return found
+        if not any(integral.rows == (i,) for integral in results) and (F := _with_factor(omega, x, stop)) is not None:
+            results.append(Integral(F.xreplace({tau: t}), (i,)))
+    return results
 
 
 def _form(system: System, row: int) -> list[Any] | None:
     """ω over (q, t) of a row of first order: the coefficients of q̇, and the term at rest; None in other velocities."""
     f = system.residuals[row]
-    own = {v: i for i, q in enumerate(system.coordinates) for v in system.velocities if v == q.d}
-    if any(v in f.free_symbols and v not in own for v in system.velocities):
+    index_of = {v: i for i, q in enumerate(system.coordinates) for v in system.velocities if v == q.d}
+    if any(v in f.free_symbols and v not in index_of for v in system.velocities):
         return None
     omega = gradient(f, [q.d for q in system.coordinates])
     return [*omega, f.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0)))]
@@ -98,38 +98,38 @@ def _zero(values: Sequence[Expr]) -> bool:
 
 def _closed_combinations(forms: dict[int, list[Expr]], x: Sequence[Symbol]) -> Iterator[dict[int, Any]]:
     """Constants c with d(Σ c_k ω_k) = 0, as row → c_k: single rows first, then combinations with rational c."""
-    alone = [i for i, omega in forms.items() if _zero(_curl(omega, x))]
-    yield from ({i: sympy.Integer(1)} for i in alone)
-    rest = [i for i in forms if i not in alone]
-    if len(rest) < 2:
+    closed = [i for i, omega in forms.items() if _zero(_curl(omega, x))]
+    yield from ({i: sympy.Integer(1)} for i in closed)
+    others = [i for i in forms if i not in closed]
+    if len(others) < 2:
         return
-    curls = sympy.Matrix([_curl(forms[i], x) for i in rest]).T
+    curls = sympy.Matrix([_curl(forms[i], x) for i in others]).T
     points = samples(curls, count=6)
     if not points:
         return
     null = null_space(np.vstack(points), as_given=True)
     for c in reduced(null.T):
         if all(abs(float(r) - value) < 1e-7 for r, value in zip(rational(c), c, strict=True)):
-            yield {i: r for i, r in zip(rest, rational(c), strict=True) if r != 0}
+            yield {i: r for i, r in zip(others, rational(c), strict=True) if r != 0}
 
 
 def reduced(rows: Array) -> Array:
     """The row space in reduced echelon form: vectors with as many zeros and ones as possible."""
     rows = rows.copy()
-    done = 0
+    rank = 0
     for j in range(rows.shape[1]):
-        if done == len(rows):
+        if rank == len(rows):
             break
-        i = done + int(np.argmax(np.abs(rows[done:, j])))
+        i = rank + int(np.argmax(np.abs(rows[rank:, j])))
         if abs(rows[i, j]) < ECHELON_ZERO:
             continue
-        rows[[done, i]] = rows[[i, done]]
-        rows[done] /= rows[done, j]
+        rows[[rank, i]] = rows[[i, rank]]
+        rows[rank] /= rows[rank, j]
         for k in range(len(rows)):
-            if k != done:
-                rows[k] -= rows[k, j] * rows[done]
-        done += 1
-    return rows[:done]
+            if k != rank:
+                rows[k] -= rows[k, j] * rows[rank]
+        rank += 1
+    return rows[:rank]
 
 
 def rational(values: Array, limit: int = 12) -> list[Any]:
@@ -142,15 +142,15 @@ def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr |
     """F with ∂F/∂x_i = ω_i by successive integrations; None where ω is not closed or SymPy gives up."""
     F: Expr = sympy.Integer(0)
     for w, s in zip(omega, x, strict=True):
-        rest = _short(w - sympy.diff(F, s))
-        if _zero([rest]):
+        remainder = _short(w - sympy.diff(F, s))
+        if _zero([remainder]):
             continue
-        if sympy.count_ops(rest) > INTEGRATED_OPERATIONS or time.process_time() > stop:
+        if sympy.count_ops(remainder) > INTEGRATED_OPERATIONS or time.process_time() > stop:
             return None
-        part = _antiderivative(sympy.expand(rest), s)
-        if part.has(sympy.Integral):
+        antiderivative = _antiderivative(sympy.expand(remainder), s)
+        if antiderivative.has(sympy.Integral):
             return None
-        F += part
+        F += antiderivative
     gaps = [w - sympy.diff(F, s) for w, s in zip(omega, x, strict=True)]
     return _both_sides(_short(F)) if F != 0 and _zero(gaps) else None
 
@@ -158,22 +158,22 @@ def potential(omega: Sequence[Expr], x: Sequence[Symbol], stop: float) -> Expr |
 def _antiderivative(e: Any, s: Symbol) -> Any:
     """∫e ds where no coefficient vanishes. SymPy adds the cases in which one does, Piecewise((0, Eq(y, 0)), (log(x*y + z),
     True)), antiderivatives of other functions, and |y| where y will do."""
-    found = manualintegrate(e, s).replace(sympy.Piecewise, _generic_case)
-    plain = found.replace(sympy.Abs, lambda u: u)
-    return plain if plain != found and _zero([sympy.diff(plain, s) - e]) else found
+    F = manualintegrate(e, s).replace(sympy.Piecewise, _generic_case)
+    plain = F.replace(sympy.Abs, lambda u: u)
+    return plain if plain != F and _zero([sympy.diff(plain, s) - e]) else F
 
 
 def _generic_case(*cases: Any) -> Any:
-    left = [(value, when) for value, when in cases if not _equalities(when)]
-    if left and _almost_everywhere(left[0][1]):
-        return left[0][0]
-    return sympy.Piecewise(*left) if left else sympy.Piecewise(*cases, evaluate=False)
+    generic = [(value, when) for value, when in cases if not _equalities(when)]
+    if generic and _almost_everywhere(generic[0][1]):
+        return generic[0][0]
+    return sympy.Piecewise(*generic) if generic else sympy.Piecewise(*cases, evaluate=False)
 
 
 def _almost_everywhere(when: Any) -> bool:
     """Whether a condition fails only where some quantity has a certain value: y ≠ 0, y² > 0."""
-    above: Any = when.gts - when.lts if isinstance(when, sympy.Gt | sympy.Lt) else sympy.nan  # type: ignore[operator]
-    return isinstance(when, sympy.Ne) or above.is_nonnegative is True
+    difference: Any = when.gts - when.lts if isinstance(when, sympy.Gt | sympy.Lt) else sympy.nan  # type: ignore[operator]
+    return isinstance(when, sympy.Ne) or difference.is_nonnegative is True
 
 
 def _equalities(when: Any) -> bool:

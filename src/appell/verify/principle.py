@@ -159,12 +159,12 @@ class Principle:
     @cached_property
     def readings(self) -> tuple[Reading, ...]:
         """The three readings of δx, with the reason where a constraint is of too high an order for one."""
-        made = []
+        readings = []
         for r in _READINGS:
             high = [c for c in self.system.constraints if c.order > r.order]
             reason = f"constraint '{high[0].name}' is of order {high[0].order}" if high else ""
-            made.append(Reading(r.name, r.author, r.order, r.variation, reason))
-        return tuple(made)
+            readings.append(Reading(r.name, r.author, r.order, r.variation, reason))
+        return tuple(readings)
 
     @property
     def reading(self) -> Reading:
@@ -247,8 +247,8 @@ class Decomposition:
 
     def split(self, covector: ArrayLike) -> tuple[Array, Array]:
         """(K, L): the parts of a covector (nv,) in the reaction subspace and in its complement."""
-        inside = self.projector @ np.asarray(covector, dtype=float)
-        return inside, np.asarray(covector, dtype=float) - inside
+        K = self.projector @ np.asarray(covector, dtype=float)
+        return K, np.asarray(covector, dtype=float) - K
 
     @property
     def R_K(self) -> Array:
@@ -274,8 +274,8 @@ class Decomposition:
     def orthogonality(self) -> float:
         """max |ε^κ·ε_λ| and |R^K·ε_λ| relative to the size of ε and R: zero up to rounding."""
         size = 1 + max(np.abs(self.epsilon).max(initial=0.0), np.abs(self.R).max(initial=0.0))
-        parts = np.vstack([self.epsilon, self.R_K]) @ self.complement
-        return float(np.abs(parts).max(initial=0.0) / size)
+        products = np.vstack([self.epsilon, self.R_K]) @ self.complement
+        return float(np.abs(products).max(initial=0.0) / size)
 
     @property
     def residual(self) -> float:

@@ -83,9 +83,9 @@ def rank(sample: Sample) -> int:
 
 def _certain_rank(sample: Sample, size: Array) -> int:
     """Rank of rows divided by their sizes, (m, 1) or (m, n)."""
-    here, there = (singular_values(rows / size) for rows in sample)
-    certain = (here > np.sqrt(SHAKE)) | (np.abs(here - there) < here / 2)
-    return int(((here > RANK_LOST) & certain).sum())
+    s, perturbed = (singular_values(rows / size) for rows in sample)
+    certain = (s > np.sqrt(SHAKE)) | (np.abs(s - perturbed) < s / 2)
+    return int(((s > RANK_LOST) & certain).sum())
 
 
 def state_units(form: NormalForm, p: Array, states: Sequence[State]) -> Units:
@@ -96,15 +96,15 @@ def state_units(form: NormalForm, p: Array, states: Sequence[State]) -> Units:
     the rows are larger than coordinates explain (cos q − 1 at q = 1e-8), their sizes are rounding and do not count.
     """
     ones = np.ones(form.nq), np.ones(form.nv)
-    own = np.median(np.abs([q for _, q, _ in states]), axis=0)
-    if form.nq != form.nv or not ((own > 0) & ((own < 1 / ORDINARY) | (own > ORDINARY))).any():
+    sizes = np.median(np.abs([q for _, q, _ in states]), axis=0)
+    if form.nq != form.nv or not ((sizes > 0) & ((sizes < 1 / ORDINARY) | (sizes > ORDINARY))).any():
         return ones
     out = form.select("M", "A0", "f0_scale")(*states[0], p)
     if not (np.abs(out["A0"]) @ np.abs(states[0][1]) > EXPLAINED * out["f0_scale"]).all():
         return ones
     inertia = out["M"].diagonal()
     root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0) or 1.0))
-    usual = np.maximum(own, np.minimum((root * own).max(initial=0.0) / root, own.max(initial=0.0)))
+    usual = np.maximum(sizes, np.minimum((root * sizes).max(initial=0.0) / root, sizes.max(initial=0.0)))
     return np.where((usual <= 0) | ((usual > 1 / ORDINARY) & (usual < ORDINARY)), 1.0, usual), ones[1]
 
 
@@ -112,7 +112,7 @@ def shaken(form: NormalForm, state: State, units: Units | None = None) -> State:
     """A perturbed state, deterministic."""
     t, q, v = state
     rng = np.random.default_rng(len(q))
-    move = lambda z, one: z + SHAKE * (one + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
+    move = lambda z, unit: z + SHAKE * (unit + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
     of_q, of_v = (np.ones(len(q)), np.ones(len(v))) if units is None else units
     return t, normalise(form, move(q, of_q)), move(v, of_v)
 
@@ -124,9 +124,9 @@ def values(
     given; units: by default those of these states."""
     fn, units = form.select(name, "M"), units or (state_units(form, p, states) if len(states) else None)
     size = lambda out: 1.0 if as_given else _kinetic(out["M"])
-    rows = lambda place: (lambda out: out[name] / size(out))(fn(*place, p))
-    out = [Sample(rows(state), rows(shaken(form, state, units))) for state in states]
-    return [sample for sample in out if np.isfinite(sample.rows).all() and np.isfinite(sample.shaken).all()]
+    rows = lambda at: (lambda out: out[name] / size(out))(fn(*at, p))
+    samples = [Sample(rows(state), rows(shaken(form, state, units))) for state in states]
+    return [sample for sample in samples if np.isfinite(sample.rows).all() and np.isfinite(sample.shaken).all()]
 
 
 def _kinetic(M: Array) -> Array:
@@ -137,17 +137,17 @@ def _kinetic(M: Array) -> Array:
 
 def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[int]]]:
     """The generically independent rows of samples (m, n), and each dependent row with those that imply it."""
-    kept: list[int] = []
+    basis: list[int] = []
     dependent: dict[int, list[int]] = {}
     usual = [A for A in samples if rank(A) == max(map(rank, samples))]
     for i in range(len(samples[0].rows)):
-        if 2 * sum(rank(A.only([*kept, i])) > rank(A.only(kept)) for A in usual) > len(usual):
-            kept.append(i)
+        if 2 * sum(rank(A.only([*basis, i])) > rank(A.only(basis)) for A in usual) > len(usual):
+            basis.append(i)
         else:
             A = usual[0].rows
-            K = least_squares(A[kept].T, A[i], np.sqrt(SHAKE))
-            dependent[i] = [j for j, k in zip(kept, K, strict=True) if abs(k) > np.sqrt(SHAKE)]
-    return kept, dependent
+            K = least_squares(A[basis].T, A[i], np.sqrt(SHAKE))
+            dependent[i] = [j for j, k in zip(basis, K, strict=True) if abs(k) > np.sqrt(SHAKE)]
+    return basis, dependent
 
 
 def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int, int]:
@@ -156,12 +156,12 @@ def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int
     A step ε along ker A0 is projected back to f = 0; from an isolated state it returns to where it began.
     """
     t, q, v = state
-    out, one = form.select("A0", "N")(t, q, v, p), units[0]
+    out, unit = form.select("A0", "N")(t, q, v, p), units[0]
     (sample,) = values(form, p, [state], "A0", units, as_given=True)
     free = singular(unit_rows(sample.rows)).Vt[rank(sample) :]
-    ways = [way / (np.abs(way / one).max() or 1.0 if (one != 1).any() else 1.0) for way in (out["N"] @ u for u in free)]
-    moves = [nearest(form, t, q + 1e-2 * way, v, p)[0] - q for way in ways]
-    moves = [move / one / 1e-2 for move in moves if np.isfinite(move).all()]
+    ways = [d / (np.abs(d / unit).max() or 1.0 if (unit != 1).any() else 1.0) for d in (out["N"] @ u for u in free)]
+    moves = [nearest(form, t, q + 1e-2 * d, v, p)[0] - q for d in ways]
+    moves = [move / unit / 1e-2 for move in moves if np.isfinite(move).all()]
     return len(free), int((singular_values(np.array(moves)) > MOVES).sum()) if moves else 0
 
 
@@ -171,7 +171,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
         return []
     sizes = _usual_sizes([A.rows[rows] for A in values(form, p, states, "A", as_given=True)])
     defect = _Defect(form, p, list(rows), *sizes, state_units(form, p, states))
-    found = []
+    candidates = []
     for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
         z = np.concatenate([q / defect.units[0], v / defect.units[1], defect.weights(time, q, v)])
         with np.errstate(all="ignore"):
@@ -181,8 +181,8 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
         z = np.where(np.abs(best.x) < 1e-6, 0.0, best.x)
         q, v, w = defect.split(z)
         if np.abs(defect(z, time)).max() < 1e-5 and np.abs(z).max() < LIMIT_STATE and defect.loses_rank((time, q, v)):
-            found.append((np.count_nonzero(z), number, (time, q, v), w))
-    return [(state, w) for _, _, state, w in sorted(found, key=lambda one: one[:2])]
+            candidates.append((np.count_nonzero(z), number, (time, q, v), w))
+    return [(state, w) for _, _, state, w in sorted(candidates, key=lambda candidate: candidate[:2])]
 
 
 def _usual_sizes(samples: Sequence[Array]) -> tuple[Array, Array]:
@@ -200,15 +200,15 @@ class _Defect:
         self.form, self.p, self.rows, self._units, self.units = form, p, rows, np.outer(r, c), units
         self.fn = form.select("A", "f0", "f1")
         self._many = vm_function(self.fn).batch
-        ordinary = all((one == 1).all() for one in units)
+        ordinary = all((unit == 1).all() for unit in units)
         self._f0, self._f1 = (np.ones(1), np.ones(1)) if ordinary else self._row_sizes()
 
     def _row_sizes(self) -> tuple[Array, Array]:
         """Sizes of f0 and f1 over the units of q and v: their rows at a state of that size."""
         ones = self.units[0], self.units[1]
         out = self.form.select("A0", "A1", "N")(0.0, normalise(self.form, ones[0].copy()), ones[1], self.p)
-        along = np.abs(out["N"]).T @ ones[0]
-        f0, f1 = (np.maximum(x, 1e-300) for x in (np.abs(out["A0"]) @ along, np.abs(out["A1"]) @ ones[1]))
+        q_rates = np.abs(out["N"]).T @ ones[0]
+        f0, f1 = (np.maximum(x, 1e-300) for x in (np.abs(out["A0"]) @ q_rates, np.abs(out["A1"]) @ ones[1]))
         return f0, f1
 
     def split(self, z: Array) -> tuple[Array, Array, Array]:
@@ -228,22 +228,22 @@ class _Defect:
         q, v, w = self.split(z)
         out = self.fn(time, q, v, self.p)
         unit = [q[list(group)] @ q[list(group)] - 1 for group in self.form.quaternions]
-        parts = [w @ (out["A"][self.rows] / self._units), out["f0"] / self._f0, out["f1"] / self._f1, unit, [w @ w - 1]]
-        return np.nan_to_num(np.concatenate(parts), nan=1e3, posinf=1e3, neginf=-1e3)
+        residuals = [w @ (out["A"][self.rows] / self._units), out["f0"] / self._f0, out["f1"] / self._f1, unit, [w @ w - 1]]
+        return np.nan_to_num(np.concatenate(residuals), nan=1e3, posinf=1e3, neginf=-1e3)
 
     def slopes(self, z: Array, time: float) -> Array:
         """∂/∂z, (residuals, len(z)): by differences in q and v, in one batch, and exactly in λ."""
         q, v, w = self.split(z)
-        n, one = len(q) + len(v), np.concatenate(self.units)
+        n, units = len(q) + len(v), np.concatenate(self.units)
         steps = np.sqrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(z[:n]))
-        moved = np.vstack([z[:n], z[:n] + np.diag(steps)]) * one
-        out = self._many(np.full(n + 1, time), moved[:, : len(q)], moved[:, len(q) :], np.tile(self.p, (n + 1, 1)))
+        shifted = np.vstack([z[:n], z[:n] + np.diag(steps)]) * units
+        out = self._many(np.full(n + 1, time), shifted[:, : len(q)], shifted[:, len(q) :], np.tile(self.p, (n + 1, 1)))
         shapes = [(n + 1, *port.shape) for port in self.fn.outputs]
         A, f0, f1 = (np.asarray(x).reshape(shape) for x, shape in zip(out, shapes, strict=True))
         rows = A[:, self.rows] / self._units
-        unit = [(moved[:, list(group)] ** 2).sum(axis=1) - 1 for group in self.form.quaternions]
-        parts = [np.einsum("i,kij->kj", w, rows), f0 / self._f0, f1 / self._f1, *(x[:, None] for x in unit)]
-        values = np.concatenate([*parts, np.zeros((n + 1, 1))], axis=1)
+        unit = [(shifted[:, list(group)] ** 2).sum(axis=1) - 1 for group in self.form.quaternions]
+        residuals = [np.einsum("i,kij->kj", w, rows), f0 / self._f0, f1 / self._f1, *(x[:, None] for x in unit)]
+        values = np.concatenate([*residuals, np.zeros((n + 1, 1))], axis=1)
         by_state = (values[1:] - values[0]).T / steps
         by_weight = np.zeros((values.shape[1], len(w)))
         by_weight[: rows.shape[2]], by_weight[-1] = rows[0].T, 2 * w
@@ -267,39 +267,39 @@ def lose_their_slope(form: NormalForm, p: Array, states: Sequence[State]) -> boo
     samples = values(form, p, states, "A") if form.m else []
     if not samples:
         return False
-    here, beside = (np.array([np.linalg.norm(rows, axis=1) for rows in part]) for part in zip(*samples, strict=True))
-    lost = np.all(beside > SLOPE_RETURNS * here, axis=0)
-    return bool(lost.any() and lost[independent(samples)[0]].any())
+    at_state, nearby = (np.array([np.linalg.norm(rows, axis=1) for rows in pair]) for pair in zip(*samples, strict=True))
+    vanishing = np.all(nearby > SLOPE_RETURNS * at_state, axis=0)
+    return bool(vanishing.any() and vanishing[independent(samples)[0]].any())
 
 
 def flat_rows(form: NormalForm, p: Array, seed: int = 0) -> list[int]:
     """The rows of order 0 and 1 whose gradient vanishes where Newton's method satisfies them: squares, sums of squares."""
-    rng, below = np.random.default_rng(seed), [i for i, row in enumerate(form.rows) if row.linear and row.level < 2]
-    holonomic = [i for i in below if form.rows[i].level == 0]
-    found = []
-    for i in below:
+    rng, kinematic = np.random.default_rng(seed), [i for i, row in enumerate(form.rows) if row.linear and row.level < 2]
+    holonomic = [i for i in kinematic if form.rows[i].level == 0]
+    flat = []
+    for i in kinematic:
         level = form.rows[i].level
-        fn, place = form.select(f"A{level}", f"f{level}", "N"), (holonomic, below)[level].index(i)
+        fn, index = form.select(f"A{level}", f"f{level}", "N"), (holonomic, kinematic)[level].index(i)
         starts = [(random_time(rng, form.around), *random_state(form.nq, form.nv, rng, form.around)) for _ in range(4)]
-        if any(_goes_flat(form, fn, place, level, state, p) for state in starts):
-            found.append(i)
-    return found
+        if any(_goes_flat(form, fn, index, level, state, p) for state in starts):
+            flat.append(i)
+    return flat
 
 
-def _goes_flat(form: NormalForm, fn: Fn, place: int, level: int, state: State, p: Array) -> bool:
+def _goes_flat(form: NormalForm, fn: Fn, index: int, level: int, state: State, p: Array) -> bool:
     t, q, v = state
-    first, last, f, slope = np.inf, np.inf, np.inf, np.inf
+    initial, previous, f, slope = np.inf, np.inf, np.inf, np.inf
     for k in range(STEPS_TO_ROW):
         with np.errstate(all="ignore"):
             out = fn(t, q, v, p)
-            A, f = out[f"A{level}"][place], float(out[f"f{level}"][place])
+            A, f = out[f"A{level}"][index], float(out[f"f{level}"][index])
             slope = float(np.linalg.norm(A))
-            first = slope if k == 0 else first
-            if not np.isfinite(f) or not np.isfinite(slope) or not slope or abs(f) < 1e-3 * FLAT_ROW**2 * first:
+            initial = slope if k == 0 else initial
+            if not np.isfinite(f) or not np.isfinite(slope) or not slope or abs(f) < 1e-3 * FLAT_ROW**2 * initial:
                 break
-            step, last = -A * f / slope**2, abs(f)
+            step, previous = -A * f / slope**2, abs(f)
         q, v = (normalise(form, q + out["N"] @ step), v) if level == 0 else (q, v + step)
-    return bool(np.isfinite(last) and slope < FLAT_ROW * first and abs(f) <= FLAT_ROW * first)
+    return bool(np.isfinite(previous) and slope < FLAT_ROW * initial and abs(f) <= FLAT_ROW * initial)
 
 
 def base_of_power(f: Any) -> Any:

@@ -24,15 +24,15 @@ from appell.verify.frobenius import State, affine_rows
 
 def pseudo_velocities(case: Case) -> Iterator[Finding]:
     """The suggestion, as a finding."""
-    system, found = case.system, best_pseudo(case)
-    if found is None or not system.constraints:
+    system, suggestion = case.system, best_pseudo(case)
+    if suggestion is None or not system.constraints:
         return
-    condition, best = found
+    condition, best = suggestion
     if not condition < 1 / ranks.SHAKE:
         return
     text = ", ".join(f'"{name}": {value}' for name, value in best.items())
-    where = "at the start and " * (case.start is not None)
-    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} {where}at states on the constraints"
+    place = "at the start and " * (case.start is not None)
+    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} {place}at states on the constraints"
     yield Finding("pseudo-velocities", system.name, sentence)
 
 
@@ -42,10 +42,10 @@ def best_pseudo(case: Case) -> tuple[float, dict[str, Any]] | None:
     system = case.system
     try:
         suggested = [suggest(system), *([_suggested_at(case, case.start)] if case.start is not None else [])]
-        choices = [(_condition(case, one), one) for plain in suggested for one in (plain, _along(system, plain)) if one]
+        choices = [(_condition(case, w), w) for plain in suggested for w in (plain, _along(system, plain)) if w]
     except (FormNotApplicable, ModelError):
         return None
-    return min(choices, key=lambda one: round(one[0], 6), default=None)
+    return min(choices, key=lambda choice: round(choice[0], 6), default=None)
 
 
 def _suggested_at(case: Case, state: State) -> dict[str, Any]:

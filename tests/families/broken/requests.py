@@ -44,7 +44,7 @@ BREAKAGES = [
     Breakage(
         "given directions of reactions are accepted beside rows nonlinear in the accelerations",
         "normal_form/rows.py",
-        '    if not (free and given):\n',
+        '    if not (free and names):\n',
         '    if True:\n',
         {
             "given_directions.directions_beside_nonlinear_rows": (0, 3),
@@ -126,7 +126,7 @@ BREAKAGES = [
     Breakage(
         "stand-ins of functions without a value stay in sentences",
         "verify/diagnose.py",
-        '        sentence = sentence.replace(str(stood), str(own))\n',
+        '        sentence = sentence.replace(str(substitute), str(original))\n',
         '',
         {
             "diagnosis.letters_of_the_user": (0, 4),

@@ -16,8 +16,8 @@ from appell.remember import remembered
 @remembered
 def has_signs(system: System) -> bool:
     """Whether an absolute value or a sign occurs in the energies, forces or constraints."""
-    given = [system.kinetic, system.potential, *system.forces, *system.residuals]
-    return any(isinstance(e, sympy.Abs | sympy.sign) for x in given for e in tidy.parts(symbolic(x, "a part of the system")))
+    terms = [system.kinetic, system.potential, *system.forces, *system.residuals]
+    return any(isinstance(e, sympy.Abs | sympy.sign) for x in terms for e in tidy.parts(symbolic(x, "a part of the system")))
 
 
 class AbsoluteValues:
@@ -35,9 +35,9 @@ class AbsoluteValues:
             return expr
         if expr not in self._known:
             args = [self(x) for x in expr.args]
-            same = all(x is y for x, y in zip(args, expr.args, strict=True))
-            made = expr if same else expr.func(*args)
-            self._known[expr] = _without_signs(made) if made.is_Mul else made
+            is_unchanged = all(x is y for x, y in zip(args, expr.args, strict=True))
+            rebuilt = expr if is_unchanged else expr.func(*args)
+            self._known[expr] = _without_signs(rebuilt) if rebuilt.is_Mul else rebuilt
         return self._known[expr]
 
 

@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 @remembered
 def _letters(system: System) -> Mapping[str, Any]:
     """What each symbol of a system is written as → the symbol, the first of those that are written alike."""
-    found: dict[str, Any] = {}
+    symbols: dict[str, Any] = {}
     for s in _symbols(system):
-        found.setdefault(letter(s), s)
-    return found
+        symbols.setdefault(letter(s), s)
+    return symbols
 
 
 def _symbols(system: System) -> tuple[Any, ...]:
-    own = (*system.positions, *system.velocities, *system.accelerations, *system.parameters, *system.states)
-    return (*own, *system.prescribed, t)
+    stated = (*system.positions, *system.velocities, *system.accelerations, *system.parameters, *system.states)
+    return (*stated, *system.prescribed, t)
 
 
 def with_stem(system: System, stem: str, names: Iterable[str]) -> list[str]:
     """stem_name for each name; with another stem, p1, p2, …, where the system has one of these symbols."""
     names = list(names)
-    tries = ([f"{stem}{k or ''}_{name}" for name in names] for k in count())
-    return next(made for made in tries if _letters(system).keys().isdisjoint(map(text, made)))
+    candidates = ([f"{stem}{k or ''}_{name}" for name in names] for k in count())
+    return next(candidate for candidate in candidates if _letters(system).keys().isdisjoint(map(text, candidate)))
 
 
 def row_labels(system: System, labels: Sequence[str]) -> Sequence[str]:
     """Labels of multipliers; the numbers of the rows where Λ with one of the labels is a symbol of the system."""
     numbered = ([f"{'row' * k}{i + 1}" for i in range(len(labels))] for k in count())
-    return next(tried for tried in chain([labels], numbered) if _letters(system).keys().isdisjoint(map(_multiplier, tried)))
+    return next(choice for choice in chain([labels], numbered) if _letters(system).keys().isdisjoint(map(_multiplier, choice)))
 
 
 def _multiplier(label: str) -> str:
@@ -55,8 +55,8 @@ def _multiplier(label: str) -> str:
 
 @remembered
 def require_distinct(equations: Equations) -> None:
-    """Refuse to display two symbols that are written alike."""
-    found = dict(_letters(equations.system))
+    """Refuses to display two symbols that are written alike."""
+    symbols = dict(_letters(equations.system))
     for s in (*_symbols(equations.system), *equations.unknowns, *equations.definitions):
-        if (other := found.setdefault(letter(s), s)) != s:
-            raise ModelError(f"'{other}' and '{s}' are different symbols, and both are written {letter(s)}; rename one")
+        if (namesake := symbols.setdefault(letter(s), s)) != s:
+            raise ModelError(f"'{namesake}' and '{s}' are different symbols, and both are written {letter(s)}; rename one")

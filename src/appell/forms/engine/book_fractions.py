@@ -26,8 +26,8 @@ def divided_by_terms(expr: Any) -> Any:
     sums = [e for e in args if e.is_Add and any(e.has(wave.base) for wave in waves)]
     if not sums:
         return sympy.Mul(*args)
-    rest = sympy.Mul(*(e for e in args if e not in waves and e is not sums[0]))
-    return rest * sympy.Add(*(sympy.Mul(term, *waves) for term in sums[0].args))
+    factor = sympy.Mul(*(e for e in args if e not in waves and e is not sums[0]))
+    return factor * sympy.Add(*(sympy.Mul(term, *waves) for term in sums[0].args))
 
 
 def upright(expr: Any) -> Any:
@@ -35,10 +35,10 @@ def upright(expr: Any) -> Any:
     if expr.is_Add:
         terms = [upright(term) for term in expr.args]
         return expr if all(new is old for new, old in zip(terms, expr.args, strict=True)) else sympy.Add(*terms)
-    below = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0] if expr.is_Mul else []
-    turned = {x: (-x.base) ** x.exp for x in below if all(_negative(term) for term in x.base.args)}
-    sign = (-1) ** sum(int(x.exp) % 2 for x in turned)
-    return sympy.Mul(sign, *(turned.get(x, x) for x in expr.args)) if turned else expr
+    divisors = [x for x in expr.args if x.is_Pow and x.base.is_Add and x.exp.is_Integer and x.exp < 0] if expr.is_Mul else []
+    flipped = {x: (-x.base) ** x.exp for x in divisors if all(_negative(term) for term in x.base.args)}
+    sign = (-1) ** sum(int(x.exp) % 2 for x in flipped)
+    return sympy.Mul(sign, *(flipped.get(x, x) for x in expr.args)) if flipped else expr
 
 
 def _negative(term: Any) -> bool:

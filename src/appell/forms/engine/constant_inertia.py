@@ -27,15 +27,15 @@ CONSTANT_DIGITS = 25
 
 def constant_terms(side: Any, accelerations: Iterable[Any]) -> tuple[Any, Any]:
     """(Σ c a, remainder) of a side of an equation, for coefficients c of accelerations that are in fact constant."""
-    found = {}
+    constants = {}
     if tidy.characters(side) > LONG_EQUATION:
         for a in accelerations:
             slope = partial(a)(side)
             if slope != 0 and (value := _constant(slope)) is not None:
-                found[a] = value
-    if not found:
+                constants[a] = value
+    if not constants:
         return sympy.Integer(0), side
-    return sympy.Add(*(c * a for a, c in found.items())), Replacement(dict.fromkeys(found, sympy.Integer(0)))(side)
+    return sympy.Add(*(c * a for a, c in constants.items())), Replacement(dict.fromkeys(constants, sympy.Integer(0)))(side)
 
 
 def _constant(expr: Any) -> Any:
@@ -53,31 +53,31 @@ def _constant(expr: Any) -> Any:
             return None
     if any(abs(x - values[0]) > 10.0**-CONSTANT_DIGITS * abs(values[0]) for x in values):
         return None
-    for place in (sympy.Integer(0), sympy.pi / 2, sympy.Integer(1)):
-        found = expr.xreplace(dict.fromkeys(moving, place))
-        if not found.has(sympy.nan, sympy.zoo, sympy.oo):
-            return sympy.factor_terms(sympy.cancel(found))
+    for value in (sympy.Integer(0), sympy.pi / 2, sympy.Integer(1)):
+        constant = expr.xreplace(dict.fromkeys(moving, value))
+        if not constant.has(sympy.nan, sympy.zoo, sympy.oo):
+            return sympy.factor_terms(sympy.cancel(constant))
     return None
 
 
 def fixed_coordinates(system: System) -> dict[Any, Any]:
     """Coordinate or velocity → its value by a holonomic row c q = s, c a constant, s of time and other coordinates."""
-    found: dict[Any, Any] = {}
+    fixed: dict[Any, Any] = {}
     for c, f in zip(system.constraints, system.residuals, strict=True):
         for q in system.coordinates if c.order == 0 else ():
             slope = partial(q)(f)
             moves = any(isinstance(s, Jet) or s == t for s in slope.free_symbols)
-            if q.d not in system.velocities or q in found or slope == 0 or moves:
+            if q.d not in system.velocities or q in fixed or slope == 0 or moves:
                 continue
-            rest: Any = f.xreplace({q: sympy.Integer(0)})
-            value = sympy.expand(-rest / slope)
-            if not value.free_symbols & {q, *found} and not any(q in other.free_symbols for other in found.values()):
-                found |= {q: sympy.factor_terms(value), q.d: total_derivative(value)}
+            remainder: Any = f.xreplace({q: sympy.Integer(0)})
+            value = sympy.expand(-remainder / slope)
+            if not value.free_symbols & {q, *fixed} and not any(q in value_.free_symbols for value_ in fixed.values()):
+                fixed |= {q: sympy.factor_terms(value), q.d: total_derivative(value)}
                 break
-    return found
+    return fixed
 
 
 def on_constraints(values: Mapping[Any, Any], fixed: Mapping[Any, Any]) -> dict[Any, Any] | None:
     """Solutions with fixed coordinates substituted; None if there are none."""
-    used = set().union(*(e.free_symbols for e in values.values())) & set(fixed)
-    return {x: e.xreplace({s: fixed[s] for s in used}) for x, e in values.items()} if used else None
+    occurring = set().union(*(e.free_symbols for e in values.values())) & set(fixed)
+    return {x: e.xreplace({s: fixed[s] for s in occurring}) for x, e in values.items()} if occurring else None

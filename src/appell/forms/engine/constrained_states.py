@@ -53,9 +53,9 @@ class Projection:
 
     def __call__(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> State | None:
         """The state on the constraints near a state; None if Newton's method does not converge."""
-        found = dict(state)
-        goal = 1e-13 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
-        return found if all(_satisfied(found, *level, numbers, goal) for level in self._levels) else None
+        projected = dict(state)
+        tolerance = 1e-13 if numbers is FLOAT else 10.0 ** -(numbers.digits + 3)
+        return projected if all(_satisfied(projected, *level, numbers, tolerance) for level in self._levels) else None
 
     def holds(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> bool:
         """Whether a state satisfies all rows, up to the rounding of a state that satisfies some to all digits."""
@@ -68,9 +68,9 @@ class Projection:
 
 def _satisfied(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float) -> bool:
     """Moves the symbols of a state in place until the rows hold; whether they do."""
-    before = {s: state[s] for s in symbols}
+    start = {s: state[s] for s in symbols}
     for pivot in DEPENDENT_PIVOTS:
-        state.update(before)
+        state.update(start)
         try:
             if _newton(state, symbols, count, tape, numbers, goal, pivot):
                 return True
@@ -93,8 +93,8 @@ def _newton(
 ) -> bool:
     n = len(symbols)
     for _ in range(25):
-        done, f, J = _left(state, n, count, tape, numbers, goal)
-        if done:
+        satisfied, f, J = _left(state, n, count, tape, numbers, goal)
+        if satisfied:
             return True
         step = solve_linear(J, [-x for x in f], [False] * n, pivot, [""] * n)
         for s, d in zip(symbols, step, strict=True):
@@ -104,18 +104,18 @@ def _newton(
 
 def usual_nullity(system: System, state: Mapping[Symbol, Any], nullity: Callable[[State], int]) -> int:
     """The smallest nullity at three nearby states on the manifold, in float64; large if none is found."""
-    rng, projection, found = random.Random(0), Projection(system), []
+    rng, projection, nullities = random.Random(0), Projection(system), []
     floats = {s: float(x) for s, x in state.items()}
     moved = (*system.positions, *system.velocities)
     for _ in range(12):
-        near = {s: x + rng.uniform(-0.3, 0.3) * (1 + abs(x)) if s in moved else x for s, x in floats.items()}
-        at = projection(near, FLOAT)
-        if at is None:
+        nearby = {s: x + rng.uniform(-0.3, 0.3) * (1 + abs(x)) if s in moved else x for s, x in floats.items()}
+        on_manifold = projection(nearby, FLOAT)
+        if on_manifold is None:
             continue
         try:
-            found.append(nullity(at))
+            nullities.append(nullity(on_manifold))
         except (Undetermined, SingularConfiguration):
             continue
-        if len(found) == 3:
+        if len(nullities) == 3:
             break
-    return min(found, default=10**6)
+    return min(nullities, default=10**6)

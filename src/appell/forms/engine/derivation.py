@@ -74,10 +74,10 @@ class Derivation:
 def _times(slope: Any, *factors: Any) -> Expr:
     """factors × D, a number common to the terms of D taken out: m (2xẋ + 2yẏ)/2 is m (xẋ + yẏ)."""
     if slope.is_Add:
-        common, rest = slope.primitive()
+        common, primitive = slope.primitive()
         number = next((x for x in factors if x.is_Rational), ONE)
         if (number * common).q <= number.q:  # no new denominators
-            return Mul(common, rest, *factors)
+            return Mul(common, primitive, *factors)
     return Mul(*factors, slope)
 
 
@@ -103,9 +103,9 @@ class Replacement:
     def __call__(self, expr: Any) -> Any:
         if expr not in self._known:
             args = [self(x) for x in expr.args]
-            same = all(x is y for x, y in zip(args, expr.args, strict=True))
+            is_unchanged = all(x is y for x, y in zip(args, expr.args, strict=True))
             plain = {} if self._evaluate or not (expr.is_Add or expr.is_Mul) else {"evaluate": False}
-            self._known[expr] = expr if same else expr.func(*args, **plain)
+            self._known[expr] = expr if is_unchanged else expr.func(*args, **plain)
         return self._known[expr]
 
 

@@ -112,23 +112,23 @@ def simplified(expr: Expr, effort: float | WorkBudget, collected: bool = False, 
 
 def shortest_solution(values: Mapping[Any, Any], system: System, effort: WorkBudget) -> dict[Any, Any]:
     """Each value simplified, with or without substituting coordinates fixed by holonomic rows, whichever is shorter."""
-    other = on_constraints(values, fixed_coordinates(system))
-    if other is None:
+    reduced = on_constraints(values, fixed_coordinates(system))
+    if reduced is None:
         return simplified_values(values, effort)
-    ways = [simplified_values(values, effort.share(2)), simplified_values(other, effort)]
-    return min(ways, key=lambda way: sum(map(tidy.characters, way.values())))
+    variants = [simplified_values(values, effort.share(2)), simplified_values(reduced, effort)]
+    return min(variants, key=lambda variant: sum(map(tidy.characters, variant.values())))
 
 
 def simplified_values(values: Mapping[Any, Any], effort: WorkBudget) -> dict[Any, Any]:
     """Each value simplified with a part of the effort; shared parts are parsed once."""
-    memory, many = Memory(), len(values)
+    memory, count = Memory(), len(values)
 
     def short(i: int, value: Any) -> Any:
-        found = simplified(value, effort.share(many - i), memory=memory)
-        if found is value or not has_new_poles(value, found):
-            return found
-        apart = divided_by_terms(found)
-        return value if has_new_poles(value, apart) else apart
+        result = simplified(value, effort.share(count - i), memory=memory)
+        if result is value or not has_new_poles(value, result):
+            return result
+        split = divided_by_terms(result)
+        return value if has_new_poles(value, split) else split
 
     return {x: short(i, value) for i, (x, value) in enumerate(values.items())}
 
@@ -138,27 +138,27 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     size = len(parts)
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
-    each = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is examined
-    limit = min(TERMS, effort.left // each)
-    whole, number = memory.read(expr, parts)
+    term_cost = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is examined
+    limit = min(TERMS, effort.left // term_cost)
+    unchanged, number = memory.read(expr, parts)
     floats = number is not tidy.rational
-    short, terms_there = whole, tidy.count(whole, limit)
-    grows = terms_there > EXPANDED_FROM_TERMS or _has_denominators(parts)
+    short, term_count = unchanged, tidy.count(unchanged, limit)
+    grows = term_count > EXPANDED_FROM_TERMS or _has_denominators(parts)
     if size > TIDIED_INSIDE and grows and effort.spend(WORK_OF_TIDYING_INSIDE * size):
-        short = memory.inside_out(whole, floats)
-        terms_there = tidy.count(short, limit)
-    turning = any(isinstance(e, QuaternionComponent) for e in parts)
-    known = collected and short is whole and terms_there <= tidy.EXPANDED_TERM_LIMIT and not turning
-    if not known and terms_there <= limit and effort.spend(each * terms_there + TRY):
+        short = memory.inside_out(unchanged, floats)
+        term_count = tidy.count(short, limit)
+    has_quaternions = any(isinstance(e, QuaternionComponent) for e in parts)
+    is_shortest = collected and short is unchanged and term_count <= tidy.EXPANDED_TERM_LIMIT and not has_quaternions
+    if not is_shortest and term_count <= limit and effort.spend(term_cost * term_count + TRY):
         short = tidy.shorter(short, limit, True, floats)
-    ways = [whole, short]
+    forms = [unchanged, short]
     if effort.spend(WORK_OF_FACTORING * size):
         factoring = memory.factoring(floats)
-        if short is not whole and whole.size <= HOPE * short.size:
-            ways.append(factoring.of(whole))
-        if short.size <= EXPANSION_CONSIDERED * min(way.size for way in ways):
-            ways.append(factoring.of(short))
-    best = min(ways, key=lambda way: way.size).expression(number)
+        if short is not unchanged and unchanged.size <= HOPE * short.size:
+            forms.append(factoring.of(unchanged))
+        if short.size <= EXPANSION_CONSIDERED * min(form.size for form in forms):
+            forms.append(factoring.of(short))
+    best = min(forms, key=lambda form: form.size).expression(number)
     if not is_rational(parts):
         terms: list[Any] = [simplified_by_sympy(term, effort) for term in sympy.Add.make_args(best)]
         best = min(best, simplified_by_sympy(sympy.Add(*terms), effort), key=tidy.characters)
@@ -184,29 +184,29 @@ def _angles(parts: set[Any]) -> int:
 
 def _has_denominators(parts: set[Any]) -> bool:
     """Whether a denominator contains a sum, or a trigonometric function of one."""
-    below = [e.base for e in parts if e.is_Pow and e.exp.is_Integer and e.exp < 0]
-    return any(x.is_Add or (x.args and not x.args[0].is_Symbol) for x in below)
+    bases = [e.base for e in parts if e.is_Pow and e.exp.is_Integer and e.exp < 0]
+    return any(x.is_Add or (x.args and not x.args[0].is_Symbol) for x in bases)
 
 
 def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
-    """The equations to show, in order: of motion, constraints, kinematics; or the solution. Found once for each style."""
+    """The equations to show, in order: of motion, constraints, kinematics; or the solution. Cached by style."""
     if style not in STYLES:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {shown(style)}")
     require_distinct(equations)
-    found = _find_lines(equations, style, closing)
-    return list(map(AbsoluteValues().equation, found)) if has_signs(equations.system) else found
+    rows = _find_lines(equations, style, closing)
+    return list(map(AbsoluteValues().equation, rows)) if has_signs(equations.system) else rows
 
 
 def _characters(rows: list[Eq]) -> int:
     return sum(tidy.characters(side) for e in rows for side in (e.lhs, e.rhs))
 
 
-def _with_names(shown: list[Eq], equations: Equations) -> list[Eq]:
+def _with_names(rows: list[Eq], equations: Equations) -> list[Eq]:
     """The lines to show, preceded by names for shared parts."""
-    sides: dict[Any, Any] = {sympy.Dummy(): side for e in shown for side in (e.lhs, e.rhs)}
+    sides: dict[Any, Any] = {sympy.Dummy(): side for e in rows for side in (e.lhs, e.rhs)}
     names, short = named(sides, (*equations.unknowns, *equations.definitions, *equations.system.parameters))
-    written = list(short.values())
-    pairs = [*names.items(), *zip(written[::2], written[1::2], strict=True)]
+    values = list(short.values())
+    pairs = [*names.items(), *zip(values[::2], values[1::2], strict=True)]
     return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in pairs]  # type: ignore[misc]
 
 
@@ -215,19 +215,19 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":
         return [equal(symbol, value) for symbol, value in _solution(equations, closing).items()]  # type: ignore[misc]
-    rows = [row for row in equations.rows if closing or not _closes(equations, row)]
-    shown = [*equations.derived, *rows, *equations.kinematics]
+    constraints = [row for row in equations.rows if closing or not _closes(equations, row)]
+    rows = [*equations.derived, *constraints, *equations.kinematics]
     if style == "plain":
-        return _with_names(shown, equations) if _characters(shown) > BOOK else shown
-    if _characters(shown) > BOOK:
-        return _simplified_lines(_with_names(shown, equations), 0, BUDGET)  # named parts are short and quickly simplified
-    known = len(rows) if equations.collected else 0
-    page = [*motion_lines(equations), *_simplified_lines([*rows, *equations.kinematics], known, BUDGET / 3)]
-    if (size := _characters(page)) > LEAFLET:
-        short = _with_names(shown, equations)
+        return _with_names(rows, equations) if _characters(rows) > BOOK else rows
+    if _characters(rows) > BOOK:
+        return _simplified_lines(_with_names(rows, equations), 0, BUDGET)  # named parts are short and quickly simplified
+    collected = len(constraints) if equations.collected else 0
+    result = [*motion_lines(equations), *_simplified_lines([*constraints, *equations.kinematics], collected, BUDGET / 3)]
+    if (size := _characters(result)) > LEAFLET:
+        short = _with_names(rows, equations)
         if 2 * _characters(short) < size:
             return _simplified_lines(short, 0, BUDGET)
-    return page
+    return result
 
 
 def motion_lines(equations: Equations) -> list[Eq]:
@@ -236,35 +236,35 @@ def motion_lines(equations: Equations) -> list[Eq]:
     masses = with_masses(equations, longest) if longest and not equations.shortest else {}
     if masses and len(masses) == len(longest):  # avoids useless simplification
         others = [e for k, e in enumerate(equations.derived) if k not in masses]
-        rest = iter(_upright_lines(_with_constants(others, equations)))
-        shown = [e if k in masses else next(rest) for k, e in enumerate(equations.derived)]
+        simplified_others = iter(_upright_lines(_with_constants(others, equations)))
+        rows = [e if k in masses else next(simplified_others) for k, e in enumerate(equations.derived)]
     else:
-        shown = list(of_motion(equations))
-        long = [k for k, e in enumerate(shown) if _characters([e]) > LONG_ROW]
+        rows = list(of_motion(equations))
+        long = [k for k, e in enumerate(rows) if _characters([e]) > LONG_ROW]
         masses = with_masses(equations, long) if long else {}
     pairs = _simplified_lines([line for pair in masses.values() for line in pair], 0, BUDGET)
-    last: list[Eq] = []
+    mass_rows: list[Eq] = []
     for k, row, mass in zip(masses, pairs[::2], pairs[1::2], strict=True):
-        if _characters([row, mass]) < _characters([shown[k]]):
-            shown[k] = row
-            last.append(mass)
-    return [*shown, *last]
+        if _characters([row, mass]) < _characters([rows[k]]):
+            rows[k] = row
+            mass_rows.append(mass)
+    return [*rows, *mass_rows]
 
 
 def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
     """Unknown → value, simplified; long ones preceded by names for shared parts; for very long ones the named parts are
     simplified one by one."""
-    shown = lambda values: {x: value for x, value in values.items() if closing or not _is_closing(equations, x)}
+    without_closing = lambda values: {x: value for x, value in values.items() if closing or not _is_closing(equations, x)}
     effort = WorkBudget(BUDGET)
     explicit = equations.explicit(effort.share(2))
-    found = shown(explicit)
-    if sum(map(tidy.characters, found.values())) <= BOOK:
-        found = shown(shortest_solution(explicit, equations.system, effort))
-        if sum(map(tidy.characters, found.values())) <= SOLUTION_CHARACTERS:
-            return found
-        names, short = named(found, equations.unknowns)
+    solution = without_closing(explicit)
+    if sum(map(tidy.characters, solution.values())) <= BOOK:
+        solution = without_closing(shortest_solution(explicit, equations.system, effort))
+        if sum(map(tidy.characters, solution.values())) <= SOLUTION_CHARACTERS:
+            return solution
+        names, short = named(solution, equations.unknowns)
         return {**names, **short}
-    names, short = named(found, equations.unknowns)
+    names, short = named(solution, equations.unknowns)
     lines = [Eq(x, value, evaluate=False) for x, value in {**names, **short}.items()]
     return {e.lhs: e.rhs for e in _simplified_lines(lines, 0, BUDGET / 2)}  # type: ignore[arg-type]
 
@@ -303,16 +303,16 @@ def _regrouped_lines(derived: Sequence[Eq]) -> list[Any]:
 
 def _with_constants(derived: Sequence[Eq], equations: Equations) -> list[Eq]:
     """Lines simplified; constant coefficients of accelerations are separated where that is shorter: (A + A₁) β̈ + …"""
-    known = len(derived) if equations.collected else 0
-    together = [_cancelled(e) for e in _simplified_lines(derived, known, BUDGET)]
+    collected = len(derived) if equations.collected else 0
+    unseparated = [_cancelled(e) for e in _simplified_lines(derived, collected, BUDGET)]
     sides = [constant_terms(side, equations.unknowns) for e in derived for side in (e.lhs, e.rhs)]
-    if all(own == 0 for own, _ in sides):
-        return together
+    if all(constant == 0 for constant, _ in sides):
+        return unseparated
     pairs = zip(sides[::2], sides[1::2], strict=True)
-    rest: list[Any] = _simplified_lines([Eq(left, right, evaluate=False) for (_, left), (_, right) in pairs], known, BUDGET)  # type: ignore[misc]
-    own = iter([own for own, _ in sides])
-    apart: Any = [Eq(sympy.Add(next(own), e.lhs), sympy.Add(next(own), e.rhs), evaluate=False) for e in rest]
-    return [min(pair, key=lambda e: _characters([e])) for pair in zip(together, apart, strict=True)]
+    rest: list[Any] = _simplified_lines([Eq(left, right, evaluate=False) for (_, left), (_, right) in pairs], collected, BUDGET)  # type: ignore[misc]
+    constant = iter([constant for constant, _ in sides])
+    separated: Any = [Eq(sympy.Add(next(constant), e.lhs), sympy.Add(next(constant), e.rhs), evaluate=False) for e in rest]
+    return [min(pair, key=lambda e: _characters([e])) for pair in zip(unseparated, separated, strict=True)]
 
 
 def _cancelled(e: Any) -> Any:
@@ -322,14 +322,14 @@ def _cancelled(e: Any) -> Any:
     terms = [set(sympy.Add.make_args(sympy.expand(side))) for side in (e.lhs, e.rhs)]
     if terms[0].isdisjoint(terms[1]):
         return e
-    left, right = (sympy.Add(*(own - other)) for own, other in (terms, terms[::-1]))
+    left, right = (sympy.Add(*(side - opposite)) for side, opposite in (terms, terms[::-1]))
     (short,) = _simplified_lines([Eq(left, right, evaluate=False)], 0, 0.3)  # type: ignore[list-item]
     return short if 4 * _characters([short]) < 3 * size else e
 
 
-def _upright_lines(found: Sequence[Eq]) -> list[Any]:
+def _upright_lines(rows: Sequence[Eq]) -> list[Any]:
     """Lines with a zero side have it on the right."""
-    return [Eq(e.rhs, e.lhs, evaluate=False) if e.lhs == 0 else e for e in found]
+    return [Eq(e.rhs, e.lhs, evaluate=False) if e.lhs == 0 else e for e in rows]
 
 
 class Displayed:
@@ -344,14 +344,14 @@ class Displayed:
         instance.__dict__["derived"] = tuple(value)
 
 
-def _simplified_lines(shown: Sequence[Eq], known: int, budget: float) -> list[Eq]:
-    """Both sides simplified, the first `known` lines already collected; short lines leave their effort to the longer ones."""
-    effort, memory, sides = WorkBudget(budget), Memory(signs=False), [side for e in shown for side in (e.lhs, e.rhs)]
+def _simplified_lines(rows: Sequence[Eq], collected: int, budget: float) -> list[Eq]:
+    """Both sides simplified, the first `collected` lines being collected; short lines leave their effort to the longer ones."""
+    effort, memory, sides = WorkBudget(budget), Memory(signs=False), [side for e in rows for side in (e.lhs, e.rhs)]
     parts = [tidy.parts(side) for side in sides]
-    for done, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
-        own = effort.share(len(sides) - done)
-        sides[i] = _simplified(sides[i], own, i < 2 * known, parts[i], memory)  # type: ignore[arg-type]
-        effort.left += own.left
+    for finished, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
+        share = effort.share(len(sides) - finished)
+        sides[i] = _simplified(sides[i], share, i < 2 * collected, parts[i], memory)  # type: ignore[arg-type]
+        effort.left += share.left
     return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 
 

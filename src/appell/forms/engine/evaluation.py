@@ -87,15 +87,15 @@ def arithmetic(digits: int) -> Arithmetic:
 
 def state_in(numbers: Arithmetic, state: Any) -> dict[Any, Any]:
     """Values by symbol, as these numbers; text and other non-real values raise with their name."""
-    found = {}
+    values = {}
     for symbol, value in table_of(state, "the state").items():
         if not isinstance(value, Expr | mpmath.mpf | Fraction):
             finite(value, f"the value of {name_in(symbol)}")
         try:
-            found[symbol] = numbers.number(value)
+            values[symbol] = numbers.number(value)
         except Exception:  # SymPy and mpmath raise various types
             raise ModelError(f"the value of {name_in(symbol)} must be a number, not {shown(value)}") from None
-    return found
+    return values
 
 
 @cache
@@ -181,13 +181,13 @@ class Tape:
         return tuple(sorted(node.free_symbols, key=str))  # rare nodes: left to SymPy as a whole
 
     def __call__(self, values: Mapping[Symbol, Any], numbers: Arithmetic) -> list[Any]:
-        done: list[Any] = []
+        computed: list[Any] = []
         try:
             for entry in self._entries:
-                done.append(_RUN[entry.kind](entry, [done[i] for i in entry.args], values, numbers))
+                computed.append(_RUN[entry.kind](entry, [computed[i] for i in entry.args], values, numbers))
         except (ZeroDivisionError, ValueError, OverflowError) as error:
             raise SingularConfiguration(f"an expression has no value at this state ({error})") from None
-        return [_output(done[i], numbers) for i in self._outputs]
+        return [_output(computed[i], numbers) for i in self._outputs]
 
 
 _KNOWN = {*_NAMES, *_COMMON, "Abs", "ceiling", "Triangle", "Meander"}
@@ -261,10 +261,10 @@ def _cases(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers
 
 def _table(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
     pieces, order = entry.what
-    found = pieces.value(args[0], order, numbers.number)
-    if found is None:
+    value = pieces.value(args[0], order, numbers.number)
+    if value is None:
         raise SingularConfiguration(f"{pieces.said}: there is no value at t = {float(args[0]):g}")
-    return found
+    return value
 
 
 _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -279,15 +279,15 @@ def _condition(when: Any) -> Callable[[Mapping[Symbol, Any], Arithmetic], bool]:
     if when.is_Relational:
         sides, relation = Tape([when.lhs, when.rhs]), _RELATIONS[when.rel_op]
         return lambda values, numbers: relation(*sides(values, numbers))
-    parts = [_condition(part) for part in when.args]
+    conditions = [_condition(condition) for condition in when.args]
     if isinstance(when, sympy.Not):
-        return lambda values, numbers: not parts[0](values, numbers)
+        return lambda values, numbers: not conditions[0](values, numbers)
     if isinstance(when, sympy.ITE):
-        return lambda values, numbers: parts[1 if parts[0](values, numbers) else 2](values, numbers)
+        return lambda values, numbers: conditions[1 if conditions[0](values, numbers) else 2](values, numbers)
     every = {sympy.And: all, sympy.Or: any}.get(when.func)
     if every is None:
         raise ModelError(f"the condition {when} of a Piecewise expression is not understood; write it with <, >, & and |")
-    return lambda values, numbers: every(part(values, numbers) for part in parts)
+    return lambda values, numbers: every(condition(values, numbers) for condition in conditions)
 
 
 def _integer_power(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:

@@ -35,15 +35,15 @@ def are_shortest(system: System) -> bool:
     return _calculus(system).is_plain() and not system.quaternions
 
 
-def _written(make: Callable[..., list[Any]], system: System, *rest: Any) -> list[Expr] | None:
+def _written(make: Callable[..., list[Any]], system: System, *arguments: Any) -> list[Expr] | None:
     if not system.holonomic_speeds:
         return None
     try:
-        found = make(system, *rest)
+        polynomials = make(system, *arguments)
     except NotExpanded:
         return None
     calculus = _calculus(system)
-    return [calculus.short(p, EXPANDED_TERM_LIMIT).expression(rational) for p in found]
+    return [calculus.short(p, EXPANDED_TERM_LIMIT).expression(rational) for p in polynomials]
 
 
 @remembered
@@ -67,10 +67,10 @@ def _rate(s: Symbol) -> Any:
 def _forces(system: System, multipliers: Sequence[Symbol]) -> list[Any]:
     calculus = _calculus(system)
     V_q = calculus.gradient(calculus.read(system.potential), system.coordinates)
-    parts = [[calculus.read(F), times(slope, 0, -1)] for F, slope in zip(system.forces, V_q, strict=True)]
+    sums = [[calculus.read(F), times(slope, 0, -1)] for F, slope in zip(system.forces, V_q, strict=True)]
     symbols = (system.coordinates, system.velocities, system.accelerations)
-    for lam, f, c, given in zip(multipliers, system.residuals, system.constraints, system.reactions, strict=True):
-        W = [calculus.read(w) for w in given] if given else calculus.gradient(calculus.read(f), symbols[c.order])
-        for part, slope in zip(parts, W, strict=True):
-            part.append(times(slope, calculus.expansion.monomial_of(lam)))
-    return [total(*part) for part in parts]
+    for lam, f, c, direction in zip(multipliers, system.residuals, system.constraints, system.reactions, strict=True):
+        W = [calculus.read(w) for w in direction] if direction else calculus.gradient(calculus.read(f), symbols[c.order])
+        for sum_, slope in zip(sums, W, strict=True):
+            sum_.append(times(slope, calculus.expansion.monomial_of(lam)))
+    return [total(*sum_) for sum_ in sums]

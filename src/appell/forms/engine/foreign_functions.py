@@ -30,8 +30,8 @@ def simplified_by_sympy(expr: Any, effort: WorkBudget) -> Any:
 
 def is_rational(parts: set[Any]) -> bool:
     """Whether it is a rational function of symbols, sines, cosines, secants …, for which `tidy` has already done all."""
-    known = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc, sympy.Abs, sympy.sign)
-    return all(_has_whole_power(e) and (isinstance(e, known) or not isinstance(e, sympy.Function)) for e in parts)
+    rational_functions = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.sec, sympy.csc, sympy.Abs, sympy.sign)
+    return all(_has_whole_power(e) and (isinstance(e, rational_functions) or not isinstance(e, sympy.Function)) for e in parts)
 
 
 def _has_whole_power(e: Any) -> bool:

@@ -44,40 +44,40 @@ def kept_on_constraints(
     if len(keep) < 2 or all(system.constraints[i].order == 2 for i in keep):
         return keep
     tape, symbols = Tape([*A, *a0]), _symbols(system, A, a0)
-    some = [_values(tape, state, FLOAT, A.shape) for state in _states(system, symbols, None, FLOAT)]
-    some = [m[keep, :-1] for m in some if m is not None]
-    largest = max((rank(m, NEARLY_DEPENDENT) for m in some), default=len(keep))
+    matrices = [_values(tape, state, FLOAT, A.shape) for state in _states(system, symbols, None, FLOAT)]
+    matrices = [m[keep, :-1] for m in matrices if m is not None]
+    largest = max((rank(m, NEARLY_DEPENDENT) for m in matrices), default=len(keep))
     if largest == len(keep):
         return keep
-    fewer = [keep[i] for i in sorted(pivots(some, largest))]
+    basis = [keep[i] for i in sorted(pivots(matrices, largest))]
     numbers = arithmetic(VERIFIED_DIGITS)
-    whole, found = Projection(system), 0
-    for state in _states(system, symbols, fewer, numbers):
+    all_rows, checked = Projection(system), 0
+    for state in _states(system, symbols, basis, numbers):
         m = _values(tape, state, numbers, A.shape)
         if m is None:
             continue
-        if not whole.holds(state, numbers) or rank(m[fewer, :-1], FOLLOWS) < len(fewer) or rank(m, FOLLOWS) > len(fewer):
+        if not all_rows.holds(state, numbers) or rank(m[basis, :-1], FOLLOWS) < len(basis) or rank(m, FOLLOWS) > len(basis):
             return keep
-        found += 1
-    return fewer if found == STATES_ON_ROWS else keep
+        checked += 1
+    return basis if checked == STATES_ON_ROWS else keep
 
 
-def _symbols(system: System, *parts: Any) -> list[Symbol]:
+def _symbols(system: System, *entries: Any) -> list[Symbol]:
     """All symbols of a state, in a fixed order."""
-    inside = {s for part in (*parts, system.residuals, system.rates.values()) for e in part for s in e.free_symbols}
-    return sorted({*system.positions, *system.velocities, *inside} - {*system.accelerations}, key=str)
+    occurring = {s for group in (*entries, system.residuals, system.rates.values()) for e in group for s in e.free_symbols}
+    return sorted({*system.positions, *system.velocities, *occurring} - {*system.accelerations}, key=str)
 
 
 def _states(system: System, symbols: Sequence[Symbol], rows: Sequence[int] | None, numbers: Arithmetic) -> Iterator[State]:
     """States that satisfy some of the constraints, all by default; near the `sample` of a system with one."""
-    projection, rng, found = Projection(system, rows=rows), random.Random(1), 0
+    projection, rng, yielded = Projection(system, rows=rows), random.Random(1), 0
     for _ in range(4 * STATES_ON_ROWS):
         state = {s: numbers.number(_drawn(system, s, rng)) for s in symbols}
-        at = projection(state, numbers)
-        if at is not None:
-            found += 1
-            yield at
-        if found == STATES_ON_ROWS:
+        projected = projection(state, numbers)
+        if projected is not None:
+            yielded += 1
+            yield projected
+        if yielded == STATES_ON_ROWS:
             return
 
 
@@ -85,8 +85,8 @@ def _drawn(system: System, symbol: Symbol, rng: random.Random) -> float:
     """A value of a symbol, as for the coefficients of forms; near the sample of the system."""
     sample = system.sample or {}
     if sample and (symbol in sample or symbol in system.positions or symbol in system.velocities):
-        place = float(sample.get(symbol, getattr(symbol, "start", 0.0)))
-        return place + rng.uniform(-0.01, 0.01) * (abs(place) or 1.0)
+        centre = float(sample.get(symbol, getattr(symbol, "start", 0.0)))
+        return centre + rng.uniform(-0.01, 0.01) * (abs(centre) or 1.0)
     size = rng.uniform(0.3, 1.5)
     return size if symbol.is_positive else rng.choice((-size, size))
 

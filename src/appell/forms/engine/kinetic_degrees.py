@@ -38,12 +38,12 @@ class Quadratic:
     @staticmethod
     def of(T: Expr, velocities: tuple[Symbol, ...]) -> Quadratic:
         """The parts of T by degree, by differentiation at rest."""
-        rest = dict.fromkeys(velocities, sympy.Integer(0))
+        at_rest = dict.fromkeys(velocities, sympy.Integer(0))
         p: list[Any] = gradient(T, velocities)
         n = len(velocities)
-        entries: list[Any] = [collected(restricted(slope, rest)) for p_i in p for slope in gradient(p_i, velocities)]
-        free: list[Any] = [collected(restricted(p_i, rest)) for p_i in p]
-        return Quadratic(Matrix(n, n, entries), Matrix(n, 1, free), collected(restricted(T, rest)))
+        entries: list[Any] = [collected(restricted(slope, at_rest)) for p_i in p for slope in gradient(p_i, velocities)]
+        free: list[Any] = [collected(restricted(p_i, at_rest)) for p_i in p]
+        return Quadratic(Matrix(n, n, entries), Matrix(n, 1, free), collected(restricted(T, at_rest)))
 
     def regular(self) -> bool:
         """Whether det M ≠ 0, at random states."""

@@ -49,10 +49,10 @@ def solve_with_nullity(
     for i, j in enumerate(pivots):
         x[j] = rows[i][n]
     null = _null_vectors(rows, pivots, n)
-    lost = [names[j] for j in range(n) if unique[j] and any(abs(z[j]) > math.sqrt(tolerance) for z in null)]
-    if lost:
+    undetermined = [names[j] for j in range(n) if unique[j] and any(abs(z[j]) > math.sqrt(tolerance) for z in null)]
+    if undetermined:
         raise Undetermined(
-            f"{', '.join(lost)} not determined here: the constraint rows, or the inertia on their kernel, lose rank"
+            f"{', '.join(undetermined)} not determined here: the constraint rows, or the inertia on their kernel, lose rank"
         )
     unscaled = lambda vector: [_shifted(value, c) for value, c in zip(vector, column_powers, strict=True)]
     return _shortest(unscaled(x), [unscaled(z) for z in null]), len(null)
@@ -91,11 +91,11 @@ def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[
     matched = [(i, j) for i, j in zip(*linear_sum_assignment(e, maximize=True), strict=True) if e[i, j] > ABSENT]
     r, c = np.zeros(m, dtype=np.int64), np.zeros(n, dtype=np.int64)
     if matched:
-        I, J = (np.array(side) for side in zip(*matched, strict=True))
-        block, own, best = e[np.ix_(I, J)], e[I, J], np.zeros(len(I), dtype=np.int64)
+        I, J = (np.array(indices) for indices in zip(*matched, strict=True))
+        block, matched_powers, best = e[np.ix_(I, J)], e[I, J], np.zeros(len(I), dtype=np.int64)
         for _ in range(len(I)):  # longest paths: r_k >= r_i + e_ij − e_kj with k the row that is matched with column j
-            best = np.maximum(best, (best[:, None] + block).max(axis=0) - own)
-        r[I], c[J] = best, -own - best
+            best = np.maximum(best, (best[:, None] + block).max(axis=0) - matched_powers)
+        r[I], c[J] = best, -matched_powers - best
     columns = sorted({j for _, j in matched})
     for i in sorted(set(range(m)) - {i for i, _ in matched}):
         present = [j for j in columns if e[i, j] > ABSENT]
@@ -104,11 +104,11 @@ def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[
         present = [i for i in range(m) if e[i, j] > ABSENT]
         c[j] = -max((e[i, j] + r[i] for i in present), default=0)
     links = np.block([[np.zeros((m, m)), e > ABSENT], [np.zeros((n, m)), np.zeros((n, n))]])
-    part = connected_components(links, directed=False)[1]
-    for label in set(part[m:][np.array(unique, dtype=bool)].tolist()):
-        shift = max(c[j] for j in range(n) if unique[j] and part[m + j] == label)
-        r[part[:m] == label] += shift
-        c[part[m:] == label] -= shift
+    component = connected_components(links, directed=False)[1]
+    for label in set(component[m:][np.array(unique, dtype=bool)].tolist()):
+        shift = max(c[j] for j in range(n) if unique[j] and component[m + j] == label)
+        r[component[:m] == label] += shift
+        c[component[m:] == label] -= shift
     return r.tolist(), c.tolist()
 
 
@@ -155,12 +155,12 @@ def _shortest(x: Row, null: list[Row]) -> Row:
     basis: list[Row] = []
     for z in null:
         for e in basis:
-            part = _dot(z, e) / _dot(e, e)
-            z = [a - part * c for a, c in zip(z, e, strict=True)]
+            share = _dot(z, e) / _dot(e, e)
+            z = [a - share * c for a, c in zip(z, e, strict=True)]
         basis.append(z)
     for e in basis:
-        part = _dot(x, e) / _dot(e, e)
-        x = [a - part * c for a, c in zip(x, e, strict=True)]
+        share = _dot(x, e) / _dot(e, e)
+        x = [a - share * c for a, c in zip(x, e, strict=True)]
     return x
 
 

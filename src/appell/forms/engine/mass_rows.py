@@ -38,32 +38,32 @@ def with_masses(equations: Equations, long: Sequence[int]) -> dict[int, tuple[Eq
         return {}
     T = tidy.with_wave_products(restricted(system.kinetic, pseudo.velocities))
     forces = [restricted(Q, pseudo.velocities) for Q in generalized_forces(system)]
-    taken = {str(s) for e in (*equations.derived, *equations.kinematics) for s in e.free_symbols}
-    found: dict[int, tuple[Eq, Eq]] = {}
+    names = {str(s) for e in (*equations.derived, *equations.kinematics) for s in e.free_symbols}
+    masses: dict[int, tuple[Eq, Eq]] = {}
     for k in long:
         E: Any = equations.derived[k].lhs - equations.derived[k].rhs
-        moving = [i for i, a in enumerate(pseudo.accelerations) if partial(a)(E) != 0]
-        name = next((n for n in MASS_NAMES if n not in taken), None)
-        if len(moving) != 1 or name is None:
+        accelerated = [i for i, a in enumerate(pseudo.accelerations) if partial(a)(E) != 0]
+        name = next((n for n in MASS_NAMES if n not in names), None)
+        if len(accelerated) != 1 or name is None:
             continue
-        u, a = pseudo.speeds[moving[0]], pseudo.accelerations[moving[0]]
+        u, a = pseudo.speeds[accelerated[0]], pseudo.accelerations[accelerated[0]]
         M = partial(u)(partial(u)(T))
         if M.free_symbols & set(pseudo.speeds):
             continue
-        F = sympy.Add(*(x * y for x, y in zip(pseudo.h[:, moving[0]], forces, strict=True)))
-        written = M * a + time_derivation(pseudo.rates)(M) * u / 2 - F
-        if any(_vanishes(restricted(E, pseudo.velocities) - sign * written) for sign in (1, -1)):
+        F = sympy.Add(*(x * y for x, y in zip(pseudo.h[:, accelerated[0]], forces, strict=True)))
+        mass_row = M * a + time_derivation(pseudo.rates)(M) * u / 2 - F
+        if any(_vanishes(restricted(E, pseudo.velocities) - sign * mass_row) for sign in (1, -1)):
             mass = Speed(name)
-            taken.add(name)
-            shown = Eq(mass * a + mass.d * u / 2, F, evaluate=False)
-            found[k] = (shown, Eq(mass, M, evaluate=False))  # type: ignore[assignment]
-    return found
+            names.add(name)
+            row = Eq(mass * a + mass.d * u / 2, F, evaluate=False)
+            masses[k] = (row, Eq(mass, M, evaluate=False))  # type: ignore[assignment]
+    return masses
 
 
 def _vanishes(expr: Any) -> bool:
     """Whether an expression is zero at random states, to 25 digits of its terms."""
     symbols = sorted((e for e in tidy.parts(expr) if e.is_Symbol), key=str)
-    tape, numbers, seen = Tape([expr, magnitude(expr)]), arithmetic(40), 0
+    tape, numbers, compared = Tape([expr, magnitude(expr)]), arithmetic(40), 0
     for k in range(4 * MASS_STATES):
         try:
             value, scale = tape({s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}, numbers)
@@ -71,7 +71,7 @@ def _vanishes(expr: Any) -> bool:
             continue
         if abs(value) > 10.0**-SAME_DIGITS * scale:
             return False
-        seen += 1
-        if seen == MASS_STATES:
+        compared += 1
+        if compared == MASS_STATES:
             return True
     return False

@@ -32,8 +32,8 @@ def product(matrix: Table, column: Table) -> Table:
 
 def cross(a: Table, b: Table) -> Table:
     """a × b, zero terms skipped."""
-    part = lambda i, j: a[i] * b[j] if a[i] != 0 and b[j] != 0 else sympy.S.Zero
-    return Matrix([part(1, 2) - part(2, 1), part(2, 0) - part(0, 2), part(0, 1) - part(1, 0)])
+    ab = lambda i, j: a[i] * b[j] if a[i] != 0 and b[j] != 0 else sympy.S.Zero
+    return Matrix([ab(1, 2) - ab(2, 1), ab(2, 0) - ab(0, 2), ab(0, 1) - ab(1, 0)])
 
 
 def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
@@ -42,7 +42,7 @@ def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
     shape = matrix.shape
     if not symbols:
         return [np.array(matrix.tolist(), dtype=float).reshape(shape)]
-    tape, rng, found = Tape(matrix), np.random.default_rng(seed), []
+    tape, rng, matrices = Tape(matrix), np.random.default_rng(seed), []
     for _ in range(8 * count):
         sizes = rng.uniform(0.3, 1.5, len(symbols))
         signs = [1.0 if s.is_positive else rng.choice([-1.0, 1.0]) for s in symbols]
@@ -51,10 +51,10 @@ def samples(matrix: Table, count: int = 3, seed: int = 0) -> list[np.ndarray]:
         except SingularConfiguration:
             continue
         if np.isfinite(value).all():
-            found.append(value)
-        if len(found) == count:
+            matrices.append(value)
+        if len(matrices) == count:
             break
-    return found
+    return matrices
 
 
 FAR_LONGER = 1e6
@@ -70,21 +70,21 @@ def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
     if not matrices:
         return list(range(limit))
     lengths = [np.linalg.norm(m, axis=1, keepdims=True) + 1e-300 for m in matrices]
-    left = [m / size for m, size in zip(matrices, lengths, strict=True)]
+    remainders = [m / size for m, size in zip(matrices, lengths, strict=True)]
     length = np.exp(np.mean(np.log(lengths), axis=0))[:, 0]
     chosen: list[int] = []
     while len(chosen) < limit:
-        size = np.max([np.linalg.norm(m, axis=1) for m in left], axis=0)
-        mean = np.exp(np.mean([np.log(np.linalg.norm(m, axis=1) + 1e-30) for m in left], axis=0))
+        size = np.max([np.linalg.norm(m, axis=1) for m in remainders], axis=0)
+        mean = np.exp(np.mean([np.log(np.linalg.norm(m, axis=1) + 1e-30) for m in remainders], axis=0))
         mean[chosen] = 0
         equal = np.flatnonzero(np.round(mean, 9) == np.round(mean, 9).max())
         best = int(equal[np.argmax(length[equal] * FAR_LONGER >= length[equal].max())])  # the first that is not much shorter
         if size[best] < 1e-7 or best in chosen:
             break
         chosen.append(best)
-        for k, m in enumerate(left):
+        for k, m in enumerate(remainders):
             u = m[best] / (np.linalg.norm(m[best]) + 1e-300)
-            left[k] = m - np.outer(m @ u, u)
+            remainders[k] = m - np.outer(m @ u, u)
     return chosen
 
 
@@ -104,8 +104,8 @@ def inverse(Phi: Table) -> Table:
     for block in blocks:  # each block depends only on those before it
         block = sorted(block)
         columns = [match[i] for i in block]
-        rest = [(j, X[j]) for j in X]
-        right = [[_add([_delta(i, k)] + [-Phi[i, j] * x[k] for j, x in rest if Phi[i, j] != 0 and x[k] != 0])
+        solved = [(j, X[j]) for j in X]
+        right = [[_add([_delta(i, k)] + [-Phi[i, j] * x[k] for j, x in solved if Phi[i, j] != 0 and x[k] != 0])
                   for k in range(n)] for i in block]  # fmt: skip
         D = _block_inverse(Phi.extract(block, columns))
         for a, j in enumerate(columns):
@@ -138,16 +138,16 @@ def _matching(Phi: Table) -> list[int]:
     order = [sorted((j for j in range(n) if Phi[i, j] != 0), key=lambda j: len(Phi[i, j].free_symbols)) for i in range(n)]
     owner: dict[int, int] = {}
 
-    def place(i: int, seen: set[int]) -> bool:
+    def assign(i: int, visited: set[int]) -> bool:
         for j in order[i]:
-            if j not in seen:
-                seen.add(j)
-                if j not in owner or place(owner[j], seen):
+            if j not in visited:
+                visited.add(j)
+                if j not in owner or assign(owner[j], visited):
                     owner[j] = i
                     return True
         return False
 
-    if not all(place(i, set()) for i in range(n)):
+    if not all(assign(i, set()) for i in range(n)):
         raise ZeroDivisionError("structurally singular")
     row_of = {i: j for j, i in owner.items()}
     return [row_of[i] for i in range(n)]
@@ -165,16 +165,16 @@ def _block_inverse(D: Table) -> Table:
     rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
     d, u, v, E = D[p, q], D.extract([p], columns), D.extract(rows, [q]), D.extract(rows, columns)
     S = inverse(E - v * u / d)  # Schur's complement
-    out = sympy.zeros(n, n)
-    top, side = -u * S / d, -S * v / d
+    inverse_ = sympy.zeros(n, n)
+    top_row, left_column = -u * S / d, -S * v / d
     for a, j in enumerate(columns):
         for b, i in enumerate(rows):
-            out[j, i] = S[a, b]
-        out[j, p] = side[a, 0]
+            inverse_[j, i] = S[a, b]
+        inverse_[j, p] = left_column[a, 0]
     for b, i in enumerate(rows):
-        out[q, i] = top[0, b]
-    out[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
-    return out
+        inverse_[q, i] = top_row[0, b]
+    inverse_[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
+    return inverse_
 
 
 def _adjugate(D: Table) -> Table:
@@ -182,8 +182,8 @@ def _adjugate(D: Table) -> Table:
     if D.shape[0] == 2:
         return Matrix([[D[1, 1], -D[0, 1]], [-D[1, 0], D[0, 0]]])
     minor = lambda i, k: D[(i + 1) % 3, (k + 1) % 3] * D[(i + 2) % 3, (k + 2) % 3]
-    other = lambda i, k: D[(i + 1) % 3, (k + 2) % 3] * D[(i + 2) % 3, (k + 1) % 3]
-    return Matrix(3, 3, [collected(minor(k, i) - other(k, i)) for i in range(3) for k in range(3)])
+    transposed = lambda i, k: D[(i + 1) % 3, (k + 2) % 3] * D[(i + 2) % 3, (k + 1) % 3]
+    return Matrix(3, 3, [collected(minor(k, i) - transposed(k, i)) for i in range(3) for k in range(3)])
 
 
 def _pivot(D: Table) -> tuple[int, int]:

@@ -33,14 +33,14 @@ LAW_STEPS = 60
 
 def in_forces(system: System) -> tuple[Multiplier, ...]:
     """The multipliers of constraints that the forces contain, in the order of the constraints."""
-    inside = _multipliers(system)
-    return tuple(lam for c in system.constraints if (lam := c.multiplier) in inside) if inside else ()
+    occurring = _multipliers(system)
+    return tuple(lam for c in system.constraints if (lam := c.multiplier) in occurring) if occurring else ()
 
 
 def of_faces(system: System) -> tuple[Multiplier, ...]:
     """The multipliers of unilateral constraints that the forces contain."""
-    inside = _multipliers(system)
-    return tuple(lam for face in system.unilateral if (lam := face.multiplier) in inside) if inside else ()
+    occurring = _multipliers(system)
+    return tuple(lam for face in system.unilateral if (lam := face.multiplier) in occurring) if occurring else ()
 
 
 @remembered
@@ -91,20 +91,20 @@ def root(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
     free = [isinstance(s, Multiplier) for s in equations.unknowns]
     tape = _tape(equations)
 
-    def step(x: list[Any], at: dict, kind: Arithmetic) -> list[Any]:
-        flat = tape({**at, **dict(zip(equations.unknowns, x, strict=True))}, kind)
+    def step(x: list[Any], at: dict, arithmetic: Arithmetic) -> list[Any]:
+        flat = tape({**at, **dict(zip(equations.unknowns, x, strict=True))}, arithmetic)
         J = [flat[m + i * n : m + (i + 1) * n] for i in range(m)]
-        return solve_linear(J, [-f for f in flat[:m]], [not one for one in free], kind.tolerance, names)
+        return solve_linear(J, [-f for f in flat[:m]], [not is_free for is_free in free], arithmetic.tolerance, names)
 
     floats = {s: float(x) for s, x in values.items()}
-    found: list[list[float]] = []
+    solutions: list[list[float]] = []
     for start in LAW_STARTS:
-        x = _newton(lambda x: step(x, floats, FLOAT), [start if one else 0.0 for one in free])
-        if x is not None and not any(np.allclose(x, y, rtol=1e-6, atol=1e-9 * (1 + max(map(abs, y)))) for y in found):
-            found.append(x)
-    if len(found) != 1:
+        x = _newton(lambda x: step(x, floats, FLOAT), [start if is_free else 0.0 for is_free in free])
+        if x is not None and not any(np.allclose(x, y, rtol=1e-6, atol=1e-9 * (1 + max(map(abs, y)))) for y in solutions):
+            solutions.append(x)
+    if len(solutions) != 1:
         raise Undetermined(STATUS_TEXT[Status.REACTION])
-    point: list[Any] = [numbers.number(v) for v in found[0]]
+    point: list[Any] = [numbers.number(v) for v in solutions[0]]
     for _ in range(max(2, numbers.digits.bit_length()) if numbers is not FLOAT else 0):
         point = [a + b for a, b in zip(point, step(point, values, numbers), strict=True)]
     return dict(zip(equations.unknowns, point, strict=True))

@@ -25,17 +25,17 @@ def parameter_values(system: System, given: Mapping[Any, Any] | None) -> dict[An
     """The parameters of a system by symbol, from a mapping of symbols or names; each consistent with its assumptions."""
     if not system.prescribed:
         return bound(system.parameters, given, f"'{system.name}'")
-    values, rest = values_of(system, given, (0.0, 1.0))
-    own = {s for expr in values.values() for s in expr.free_symbols if s != time}
-    return bound(sorted({*system.parameters, *own}, key=str), rest, f"'{system.name}'")
+    values, parameters = values_of(system, given, (0.0, 1.0))
+    symbols = {s for expr in values.values() for s in expr.free_symbols if s != time}
+    return bound(sorted({*system.parameters, *symbols}, key=str), parameters, f"'{system.name}'")
 
 
 def prescribed_values(system: System, given: Mapping[Any, Any] | None, values: Values) -> Values:
     """f, f.d, … of prescribed functions at the time in `values`, which also contains the parameters in their expressions."""
     if not system.prescribed:
         return {}
-    now = values[time]
-    functions = values_of(system, given, (now - 0.5, now + 0.5))[0]
+    instant = values[time]
+    functions = values_of(system, given, (instant - 0.5, instant + 0.5))[0]
     missing = [f for f in system.prescribed if f not in functions]
     if missing:
         raise ModelError(f"no value for the prescribed function '{missing[0]}'; give parameters={{{missing[0]}: …}}")

@@ -152,9 +152,9 @@ class PseudoVelocities:
     def suggested(system: System) -> PseudoVelocities:
         """Suitable pseudo-velocities: the quasi-velocities of the system if it has some, else some of q̇."""
         chosen = suggest(system)
-        own = list(chosen.values())
-        if all(isinstance(v, Speed) and v in system.velocities for v in own):
-            return PseudoVelocities.independent(system, own)
+        velocities = list(chosen.values())
+        if all(isinstance(v, Speed) and v in system.velocities for v in velocities):
+            return PseudoVelocities.independent(system, velocities)
         return PseudoVelocities.of(system, chosen)
 
     @staticmethod
@@ -237,8 +237,8 @@ class PseudoVelocities:
     def second(self) -> tuple[Expr, ...]:
         """(π̈, f) in the accelerations, (nv,)."""
         d_dt = time_derivation(self.system.rates)
-        own = [d_dt(e) for e in self.definitions] if self.speeds else list(self.definitions)
-        return (*own, *self.rows.second)
+        pseudo_rates = [d_dt(e) for e in self.definitions] if self.speeds else list(self.definitions)
+        return (*pseudo_rates, *self.rows.second)
 
     @property
     def solved_block(self) -> SolvedBlock:
@@ -251,8 +251,8 @@ class PseudoVelocities:
 
     def closing(self) -> tuple[Any, ...]:
         """The equations that determine q̈ from π̈: π̈_s = d/dt of (5), and the constraints (19), (20)."""
-        own = [equation(p, e) for p, e in zip(self.accelerations, self.second[: self.n], strict=True) if p != e]
-        return (*own, *(equation(r, 0) for r in self.rows.second))
+        rates = [equation(p, e) for p, e in zip(self.accelerations, self.second[: self.n], strict=True) if p != e]
+        return (*rates, *(equation(r, 0) for r in self.rows.second))
 
     def kinematics(self) -> tuple[Any, ...]:
         """(6), where it exists."""
@@ -284,8 +284,8 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
     where = f"pseudo-velocity '{name_in(name)}'"
     expr = system.in_velocities(expression(value, where))
     for s in sorted(expr.free_symbols, key=str):
-        known = (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)
-        if s not in known and not (isinstance(s, Prescribed) and Prescribed(s.letter) in system.prescribed):
+        allowed = (*system.coordinates, *system.velocities, *system.accelerations, *system.parameters, t)
+        if s not in allowed and not (isinstance(s, Prescribed) and Prescribed(s.letter) in system.prescribed):
             raise ModelError(f"{where} contains {s}, which is not a symbol of '{system.name}'")
     if not any(s.level for s in jets_of(expr)):
         raise ModelError(f"{where} contains no velocity: {expr}")
@@ -293,11 +293,11 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
 
 
 def check_names(system: System, symbols: Sequence[Jet]) -> None:
-    taken = {str(s) for s in (*system.positions, *system.velocities, *system.accelerations, *system.parameters, t)}
+    names = {str(s) for s in (*system.positions, *system.velocities, *system.accelerations, *system.parameters, t)}
     for s in symbols:
         if not s.letter.isidentifier():
             raise ModelError(f"'{s.letter}' cannot be the name of a pseudo-velocity; use letters, digits, underscores")
-        if s.name in taken:
+        if s.name in names:
             raise ModelError(f"the name '{s.name}' of a pseudo-velocity is already taken by the system; rename it")
 
 
@@ -365,8 +365,8 @@ def needs_affine(system: System, why: str) -> str | None:
     """The message for a constraint that is not affine in the velocities, with `why` a form needs that; None if all are."""
     for c in system.constraints:
         if c.order == 2 or (c.order == 1 and not c.linear):
-            what = "of second order" if c.order == 2 else "nonlinear in the velocities"
-            return f"constraint '{c.name}' is {what}, and {why}"
+            kind = "of second order" if c.order == 2 else "nonlinear in the velocities"
+            return f"constraint '{c.name}' is {kind}, and {why}"
     return None
 
 

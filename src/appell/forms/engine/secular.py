@@ -51,19 +51,19 @@ class Secular:
     @staticmethod
     def of(equations: Equations, rows: tuple[Expr, ...], nonlinear: int) -> Secular:
         accelerations = equations.system.accelerations
-        rest = {a: sympy.Integer(0) for a in accelerations}
+        zero_accelerations = {a: sympy.Integer(0) for a in accelerations}
         slopes = lambda f: gradient(f, accelerations)
-        at_rest = lambda parts: [e.xreplace(rest) for e in parts]
+        at_rest = lambda entries: [e.xreplace(zero_accelerations) for e in entries]
         assert equations.criterion is not None
-        curvatures = lambda parts: [slope for f in parts for slope in slopes(f)]
+        curvatures = lambda entries: [slope for f in entries for slope in slopes(f)]
         Z_a = slopes(equations.criterion)
         linear = [r for i, r in enumerate(rows) if i != nonlinear]
         r, r_a = rows[nonlinear], slopes(rows[nonlinear])
-        parts = [*at_rest(curvatures(Z_a)), *at_rest([-e for e in Z_a])]
+        entries = [*at_rest(curvatures(Z_a)), *at_rest([-e for e in Z_a])]
         for f in linear:
-            parts += at_rest([*slopes(f), -f])
-        parts += at_rest([*curvatures(r_a), *r_a, r])
-        return Secular(equations, nonlinear, Tape(parts))
+            entries += at_rest([*slopes(f), -f])
+        entries += at_rest([*curvatures(r_a), *r_a, r])
+        return Secular(equations, nonlinear, Tape(entries))
 
     def solve(self, values: dict, numbers: Arithmetic) -> tuple[Vector, Vector]:
         """(a, Λ in the order of the constraints)."""
@@ -80,10 +80,10 @@ class Secular:
         S = [[_dot(x, _times(H, y)) for y in B] for x in B]
         g = [_dot(x, _plus(_times(H, a_c), k)) for x in B]
         c = _dot(a_c, _times(H, a_c)) / 2 + _dot(k, a_c) + l
-        y, mu, other = _least(S, g, c, work)
+        y, mu, tied = _least(S, g, c, work)
         at = lambda y: [sum((y_j * B_j[i] for y_j, B_j in zip(y, B, strict=True)), a_c[i]) for i in range(n)]
-        if other is not None:
-            raise Undetermined(tie_text(self.equations.system.accelerations, at(y), at(other)))
+        if tied is not None:
+            raise Undetermined(tie_text(self.equations.system.accelerations, at(y), at(tied)))
         a = at(y)
         force = [f - p - mu * q for f, p, q in zip(_times(M, a), b, _plus(_times(H, a), k), strict=True)]
         columns = [[A[j][i] for j in range(m)] for i in range(n)]
@@ -118,11 +118,11 @@ class _MetricRows:
             size = _dot(d, _times(self.M, d))
             for _ in range(2):  # Gram–Schmidt twice: orthogonal to rounding
                 for e in basis:
-                    part = _dot(e, _times(self.M, d))
-                    d = [x - part * y for x, y in zip(d, e, strict=True)]
-            left = _dot(d, _times(self.M, d))
-            if left > self.numbers.tolerance * size and size > 0:
-                root = self.numbers.functions["sqrt"](left)
+                    component = _dot(e, _times(self.M, d))
+                    d = [x - component * y for x, y in zip(d, e, strict=True)]
+            remainder = _dot(d, _times(self.M, d))
+            if remainder > self.numbers.tolerance * size and size > 0:
+                root = self.numbers.functions["sqrt"](remainder)
                 basis.append([x / root for x in d])
         return basis
 
@@ -153,9 +153,9 @@ def _root(s: Vector, gamma: Vector, c: Any, numbers: Arithmetic) -> tuple[Vector
     phi = lambda y: sum((e * v * v / 2 + x * v for e, v, x in zip(s, y, gamma, strict=True)), c)
     if end > 0 and not any(x for x, w in zip(gamma, weak, strict=True) if w):
         y = y_of((1 - tiny) / end)
-        rest = phi(y)
-        if rest < 0:  # the hard case
-            tau = numbers.functions["sqrt"](-2 * rest / end)
+        residual = phi(y)
+        if residual < 0:  # the hard case
+            tau = numbers.functions["sqrt"](-2 * residual / end)
             j = weak.index(True)
             return [v + tau * (i == j) for i, v in enumerate(y)], 1 / end, [v - tau * (i == j) for i, v in enumerate(y)]
     # an increasing function on (0, 1/s_e) or (0, ∞): μ = x/(1 + x s_e) with x in (0, ∞)

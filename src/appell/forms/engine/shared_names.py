@@ -23,21 +23,21 @@ STEMS = ("k", "c", "s", "K", "C", "S")
 
 def named(values: Mapping[Symbol, Any], others: Iterable[Symbol] = ()) -> tuple[dict[Symbol, Any], dict[Symbol, Any]]:
     """(names → their definitions, each in earlier names; values in names). `others`: symbols not to be used as names."""
-    share = tidy.Sharing()
-    shared = {x: share(value) for x, value in values.items()}
+    sharing = tidy.Sharing()
+    shared = {x: sharing(value) for x, value in values.items()}
     uses = Counter(id(value) for value in shared.values())
-    for _, inside in share.parts:
-        uses.update(map(id, inside))
-    stem = _stem({*others, *values, *(s for e, inside in share.parts if not inside for s in e.free_symbols)})
+    for _, args in sharing.parts:
+        uses.update(map(id, args))
+    stem = _stem({*others, *values, *(s for e, args in sharing.parts if not args for s in e.free_symbols)})
     names: dict[Symbol, Any] = {}
     short: dict[int, Any] = {}
-    for e, inside in share.parts:
-        made = e.func(*(short[id(x)] for x in inside)) if inside else e
-        if uses[id(e)] > 1 and _is_worth(made):
+    for e, args in sharing.parts:
+        rebuilt = e.func(*(short[id(x)] for x in args)) if args else e
+        if uses[id(e)] > 1 and _is_worth(rebuilt):
             symbol = Parameter(f"{stem}{len(names) + 1}")
-            names[symbol] = made
-            made = symbol
-        short[id(e)] = made
+            names[symbol] = rebuilt
+            rebuilt = symbol
+        short[id(e)] = rebuilt
     return names, {x: short[id(value)] for x, value in shared.items()}
 
 
@@ -45,7 +45,7 @@ def _is_worth(e: Any) -> bool:
     return (e.is_Add or e.is_Mul or e.is_Pow) and tidy.characters(e) > REPEATED_CHARACTERS
 
 
-def _stem(taken: set[Any]) -> str:
+def _stem(symbols: set[Any]) -> str:
     """A letter that no symbol begins with."""
-    begins = {str(s)[:1] for s in taken}
+    begins = {str(s)[:1] for s in symbols}
     return next((stem for stem in STEMS if stem not in begins), "named")

@@ -72,9 +72,9 @@ class SolvedBlock:
             rng, moved = random.Random(0), {*self.system.positions, *self.system.velocities}
             sizes = np.abs(self._at(values))
             for _ in range(4):
-                near = {s: x + rng.uniform(-1, 1) * (1 + abs(x)) if s in moved else x for s, x in values.items()}
+                nearby = {s: x + rng.uniform(-1, 1) * (1 + abs(x)) if s in moved else x for s, x in values.items()}
                 try:
-                    sizes = np.maximum(sizes, np.abs(self._at(near)))
+                    sizes = np.maximum(sizes, np.abs(self._at(nearby)))
                 except (Undetermined, SingularConfiguration, ArithmeticError, ValueError):
                     continue
             self._scales[key] = _equilibrated(sizes)

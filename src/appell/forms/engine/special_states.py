@@ -105,12 +105,12 @@ def _at(tape: Tape, state: Mapping[Symbol, float]) -> list[float] | None:
 
 def regular_states(K: Array, b: Array) -> NDArray[np.bool_]:
     """The states (k,) at which K (k, m, n) and b (k, m) are finite and K x = b has a unique solution."""
-    kept = np.array(np.isfinite(K).all(axis=(1, 2)) & np.isfinite(b).all(axis=1), dtype=bool)
+    regular = np.array(np.isfinite(K).all(axis=(1, 2)) & np.isfinite(b).all(axis=1), dtype=bool)
     if K.shape[1] < K.shape[2] or not K.size:
         return np.zeros(len(K), dtype=bool)
-    scaled = _scaled(_scaled(K[kept], 2), 1)
-    kept[kept] = [rank(matrix, REGULAR, as_given=True) == K.shape[2] for matrix in scaled]
-    return kept
+    scaled = _scaled(_scaled(K[regular], 2), 1)
+    regular[regular] = [rank(matrix, REGULAR, as_given=True) == K.shape[2] for matrix in scaled]
+    return regular
 
 
 def _scaled(matrices: Array, axis: int) -> Array:
@@ -127,16 +127,16 @@ def lost(values: Array, determinant: Array | None = None) -> int:
     """
     if not values.size:
         return 0
-    size, near, patterns = np.abs(values), np.ones(len(values)), [values]
+    size, closeness, patterns = np.abs(values), np.ones(len(values)), [values]
     if determinant is not None and len(determinant) == len(values):
-        own = np.abs(determinant)
-        near = np.minimum(1.0, own / (own[np.isfinite(own)].max(initial=0.0) or 1.0))
+        sizes = np.abs(determinant)
+        closeness = np.minimum(1.0, sizes / (sizes[np.isfinite(sizes)].max(initial=0.0) or 1.0))
         patterns.append(values * np.sign(determinant))
     largest = size[np.isfinite(size)].max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        stays = size > np.fmax(VANISHES * near, SINGULAR_ROUNDING) * largest
-    turned = [(np.count_nonzero(stays & (x > 0)), np.count_nonzero(stays & (x < 0))) for x in patterns]
-    return int(np.count_nonzero(~stays)) + int(min(map(min, turned)))
+        is_nonzero = size > np.fmax(VANISHES * closeness, SINGULAR_ROUNDING) * largest
+    signs = [(np.count_nonzero(is_nonzero & (x > 0)), np.count_nonzero(is_nonzero & (x < 0))) for x in patterns]
+    return int(np.count_nonzero(~is_nonzero)) + int(min(map(min, signs)))
 
 
 def has_new_poles(long: Any, short: Any) -> bool:
@@ -146,20 +146,20 @@ def has_new_poles(long: Any, short: Any) -> bool:
     rounding.
     """
     states, tape = tried_states([long, short]), Tape([long])
-    before, after = values_at(tape, states), values_at(Tape([short]), states)
-    moved = values_at(tape, {s: x + STATE_SHIFT * (1 + i % 3) for i, (s, x) in enumerate(states.items())})
+    of_long, of_short = values_at(tape, states), values_at(Tape([short]), states)
+    shifted = values_at(tape, {s: x + STATE_SHIFT * (1 + i % 3) for i, (s, x) in enumerate(states.items())})
     with np.errstate(all="ignore"):
-        known = np.isfinite(before) & (np.abs(moved - before) <= SAME_VALUE * (1 + np.abs(before)))
-        return not bool(np.all((np.abs(after - before) <= 10 * SAME_VALUE * (1 + np.abs(before)))[known]))
+        comparable = np.isfinite(of_long) & (np.abs(shifted - of_long) <= SAME_VALUE * (1 + np.abs(of_long)))
+        return not bool(np.all((np.abs(of_short - of_long) <= 10 * SAME_VALUE * (1 + np.abs(of_long)))[comparable]))
 
 
 def _exact(wave: Any) -> Any:
     """sin π and cos π/2 are exactly zero and tan π/2 infinite, as if π were substituted exactly."""
 
     def value(x: Any) -> Any:
-        found = wave(np.asarray(x, dtype=float))
-        found = np.where(np.abs(found) < WAVE_ROUNDING, 0.0, found)
-        return np.where(np.abs(found) > 1 / WAVE_ROUNDING, np.inf, found)
+        y = wave(np.asarray(x, dtype=float))
+        y = np.where(np.abs(y) < WAVE_ROUNDING, 0.0, y)
+        return np.where(np.abs(y) > 1 / WAVE_ROUNDING, np.inf, y)
 
     return value
 
@@ -167,10 +167,10 @@ def _exact(wave: Any) -> Any:
 def _functions() -> dict[str, Any]:
     plain = "sinh cosh tanh exp log floor sign sqrt".split()
     inverse = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
-    table = {name: getattr(np, name) for name in plain} | {name: getattr(np, other) for name, other in inverse.items()}
+    table = {name: getattr(np, name) for name in plain} | {name: getattr(np, full) for name, full in inverse.items()}
     table |= {name: _exact(getattr(np, name)) for name in ("sin", "cos", "tan")}
-    over = lambda f: lambda x: 1 / f(np.asarray(x, dtype=float))
-    table |= {"cot": over(table["tan"]), "sec": over(table["cos"]), "csc": over(table["sin"]), "coth": over(np.tanh)}
+    inv = lambda f: lambda x: 1 / f(np.asarray(x, dtype=float))
+    table |= {"cot": inv(table["tan"]), "sec": inv(table["cos"]), "csc": inv(table["sin"]), "coth": inv(np.tanh)}
     table |= {"atan2": np.arctan2}
     table |= {"Abs": np.abs, "ceiling": np.ceil, "Pow": np.float_power, "DiracDelta": lambda x, order=0: 0.0 * x}
     table |= {"Min": lambda *x: np.minimum.reduce(x), "Max": lambda *x: np.maximum.reduce(x)}

@@ -85,7 +85,7 @@ class _StationaryProblem:
     def stationary_points(self, values: dict) -> list[Array]:
         """Distinct roots of F reached from random accelerations of several sizes, Λ fitted to each."""
         rng = np.random.default_rng(0)
-        found: list[Array] = []
+        points: list[Array] = []
 
         def at(x: Array) -> tuple[Array, Array]:
             F, J = self.system_at(values, x.tolist(), FLOAT)
@@ -98,10 +98,10 @@ class _StationaryProblem:
             x = np.zeros(self.n)
             x[: self.nv] = rng.standard_normal(self.nv) * 10.0 ** (k % 4 - 1)
             root = _newton(at, x, self.nv)
-            same = lambda y, a: np.abs(a - y[: self.nv]).max() < 1e-6 * (1 + np.abs(y).max())
-            if root is not None and not any(same(y, root[: self.nv]) for y in found):
-                found.append(root)
-        return found
+            is_same = lambda y, a: np.abs(a - y[: self.nv]).max() < 1e-6 * (1 + np.abs(y).max())
+            if root is not None and not any(is_same(y, root[: self.nv]) for y in points):
+                points.append(root)
+        return points
 
     def polished(self, values: dict, x: Array, numbers: Arithmetic) -> list:
         """The root to full precision: Newton doubles the digits each time."""

@@ -83,36 +83,36 @@ def solve(K: sympy.Matrix, b: sympy.Matrix, unknowns: Sequence[Symbol], effort: 
     """
     n, algebra = len(unknowns), Elimination(Shortening(effort))
     rows = _entries(K, b)
-    left = list(range(n))
-    done: list[tuple[int, Row]] = []
-    while left:
-        rows = [row for row in rows if any(not row[j].zero for j in left)]
-        chosen, columns = _pivot(rows, left, unknowns)
-        block = algebra.normalised([rows[i] for i in chosen], columns)
-        rows = [row for i, row in enumerate(rows) if i not in chosen]
-        left = [j for j in left if j not in columns]
+    remaining = list(range(n))
+    solved: list[tuple[int, Row]] = []
+    while remaining:
+        rows = [row for row in rows if any(not row[j].zero for j in remaining)]
+        pivot_rows, columns = _pivot(rows, remaining, unknowns)
+        block = algebra.normalised([rows[i] for i in pivot_rows], columns)
+        rows = [row for i, row in enumerate(rows) if i not in pivot_rows]
+        remaining = [j for j in remaining if j not in columns]
         for j, pivot_row in zip(columns, block, strict=True):
             rows = [algebra.minus(row, row[j], pivot_row) for row in rows]
-            done = [(k, algebra.minus(row, row[j], pivot_row)) for k, row in done]
-        done += zip(columns, block, strict=True)
-    return {unknowns[j]: row[n].expr for j, row in sorted(done, key=lambda item: item[0])}
+            solved = [(k, algebra.minus(row, row[j], pivot_row)) for k, row in solved]
+        solved += zip(columns, block, strict=True)
+    return {unknowns[j]: row[n].expr for j, row in sorted(solved, key=lambda item: item[0])}
 
 
-def _pivot(rows: list[Row], left: list[int], unknowns: Sequence[Symbol]) -> Block:
+def _pivot(rows: list[Row], columns_left: list[int], unknowns: Sequence[Symbol]) -> Block:
     """Rows and columns of the next pivot: a single entry if one vanishes nowhere, else a small block."""
-    if all(row[j].zero for row in rows for j in left):
-        names = ", ".join(str(unknowns[j]) for j in left)
-        raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {names} open; use .acceleration")
-    places = diagonal_blocks(np.array([[not row[j].zero for j in left] for row in rows]))
-    parts = [DiagonalBlock(rows, chosen, tuple(left[k] for k in columns)) for chosen, columns in places]
-    rank, part = min(
-        ((part.rank(i, j), part) for part in parts for i in part.rows for j in part.columns if not rows[i][j].zero),
-        key=lambda found: found[0],
+    if all(row[j].zero for row in rows for j in columns_left):
+        undetermined = ", ".join(str(unknowns[j]) for j in columns_left)
+        raise FormNotApplicable(f"no explicit solution: redundant constraint rows leave {undetermined} open; use .acceleration")
+    blocks = diagonal_blocks(np.array([[not row[j].zero for j in columns_left] for row in rows]))
+    candidates = [DiagonalBlock(rows, chosen, tuple(columns_left[k] for k in columns)) for chosen, columns in blocks]
+    rank, block = min(
+        ((block.rank(i, j), block) for block in candidates for i in block.rows for j in block.columns if not rows[i][j].zero),
+        key=lambda ranked: ranked[0],
     )
     undefined, vanishing, _, (i, j) = rank
     if undefined:
         raise FormNotApplicable(f"no explicit solution: {rows[i][j].expr} may vanish, and is divided by; use .acceleration")
-    return ((i,), (j,)) if not vanishing else part.block(vanishing) or ((i,), (j,))
+    return ((i,), (j,)) if not vanishing else block.block(vanishing) or ((i,), (j,))
 
 
 class DiagonalBlock:
@@ -130,13 +130,13 @@ class DiagonalBlock:
     def block(self, limit: int) -> Block | None:
         """The smallest and shortest block whose determinant vanishes at no state, or at fewer than `limit`."""
         best: tuple[Any, ...] | None = None
-        for count, (chosen, columns) in enumerate(self._blocks()):
-            if count > PIVOT_BLOCKS or (best is not None and best[0] == 0 and len(chosen) > len(best[2])):
+        for count, (rows, columns) in enumerate(self._blocks()):
+            if count > PIVOT_BLOCKS or (best is not None and best[0] == 0 and len(rows) > len(best[2])):
                 break
-            vanishing = lost(self._at(chosen, columns), self._determinant)
-            found = (vanishing, sum(self.table[i][j].size for i in chosen for j in columns), chosen, columns)
-            if vanishing < limit and (best is None or found < best):
-                best = found
+            vanishing = lost(self._at(rows, columns), self._determinant)
+            candidate = (vanishing, sum(self.table[i][j].size for i in rows for j in columns), rows, columns)
+            if vanishing < limit and (best is None or candidate < best):
+                best = candidate
         return None if best is None else best[2:]
 
     def _at(self, rows: tuple[int, ...], columns: tuple[int, ...]) -> NDArray[np.float64]:
@@ -159,26 +159,26 @@ STEPWISE = (
 
 def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
     """The rows of (K | b) with their values at points where they are defined, and at the tried states where K is regular."""
-    share = tidy.Sharing()
-    flat: list[Any] = [share(e) for i in range(K.rows) for e in (*K.row(i), b[i])]
+    shared = tidy.Sharing()
+    flat: list[Any] = [shared(e) for i in range(K.rows) for e in (*K.row(i), b[i])]
     symbols = sorted((e for e in tidy.parts(sympy.Tuple(*flat)) if e.is_Symbol), key=str)
-    tape, numbers, found = Tape([*flat, *map(magnitude, flat)]), arithmetic(40), []
+    tape, numbers, samples = Tape([*flat, *map(magnitude, flat)]), arithmetic(40), []
     for k in range(20):
-        at = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
+        point = {s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}
         try:
-            found.append(tape(at, numbers))
+            samples.append(tape(point, numbers))
         except SingularConfiguration:
             continue
-        if len(found) == SOLVE_POINTS:
+        if len(samples) == SOLVE_POINTS:
             break
-    if not found:
+    if not samples:
         raise FormNotApplicable("no explicit solution: the equations have no value at 20 random points; use .acceleration")
-    values = list(zip(*found, strict=True))
+    values = list(zip(*samples, strict=True))
     width = K.cols + 1
     special = _at_tried_states(flat, K.rows, width)
     entries = [
-        _nothing(at) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else SampledEntry(e, v, at, tidy.length(e))
-        for e, v, sizes, at in zip(flat, values[: len(flat)], values[len(flat) :], special.T, strict=True)
+        _nothing(point) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else SampledEntry(e, v, point, tidy.length(e))
+        for e, v, sizes, point in zip(flat, values[: len(flat)], values[len(flat) :], special.T, strict=True)
     ]
     return [entries[i : i + width] for i in range(0, len(entries), width)]
 
@@ -220,16 +220,16 @@ class Elimination:
         cofactor = [[self._cofactor(P, i, j) for j in range(size)] for i in range(size)]
         determinant = self._total([self.times(P[0][j], cofactor[0][j]) for j in range(size)])
         identity = lambda k, j: SampledEntry(sympy.Integer(k == j), determinant.values, np.ones_like(determinant.special), 1)
-        made = []
+        normalised = []
         for k in range(size):
-            above = [
+            numerators = [
                 self._total([self.times(cofactor[i][k], row[j]) for i, row in enumerate(block)]) for j in range(len(block[0]))
             ]
-            row = [self.over(x, determinant) for x in above]
-            for place, j in enumerate(columns):
-                row[j] = identity(k, place) if k == place else _nothing(determinant.special)
-            made.append(row)
-        return made
+            row = [self.over(x, determinant) for x in numerators]
+            for position, j in enumerate(columns):
+                row[j] = identity(k, position) if k == position else _nothing(determinant.special)
+            normalised.append(row)
+        return normalised
 
     def _cofactor(self, P: list[Row], i: int, j: int) -> SampledEntry:
         minor = [[x for b, x in enumerate(row) if b != j] for a, row in enumerate(P) if a != i]
@@ -274,10 +274,10 @@ class Elimination:
         """x − y, or x + y with `sign` 1; zero where the values cancel."""
         if y.zero:
             return x
-        before = x.values or [0] * len(y.values)
-        values = tuple(v + sign * p for v, p in zip(before, y.values, strict=True))
-        terms = zip(before, y.values, values, strict=True)
-        if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(b) + abs(p)) for b, p, v in terms):
+        minuend = x.values or [0] * len(y.values)
+        values = tuple(v + sign * p for v, p in zip(minuend, y.values, strict=True))
+        terms = zip(minuend, y.values, values, strict=True)
+        if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(a) + abs(p)) for a, p, v in terms):
             return _nothing(y.special)
         with np.errstate(all="ignore"):
             special = x.special + sign * y.special

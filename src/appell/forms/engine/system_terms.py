@@ -25,18 +25,18 @@ def equation(lhs: Any, rhs: Any) -> Eq:
 def multiplier_symbols(system: System) -> tuple[Multiplier, ...]:
     """One Λ per constraint, in the order of `system.constraints`; the symbol used in the forces, if there is one."""
     names = [c.name for c in system.constraints]
-    own = [name.rpartition(": ")[2] for name in names]  # "along" of "wheel: along", if unique
-    names = [short if own.count(short) == 1 and short not in names else name for short, name in zip(own, names, strict=True)]
+    tails = [name.rpartition(": ")[2] for name in names]  # "along" of "wheel: along", if unique
+    names = [tail if tails.count(tail) == 1 and tail not in names else name for tail, name in zip(tails, names, strict=True)]
     plain = [name.replace(" ", "").replace("_", "").isalnum() and len(name) <= 24 for name in names]
     labels = [name if ok else str(i + 1) for i, (name, ok) in enumerate(zip(names, plain, strict=True))]
     if len(set(labels)) < len(labels):
         labels = [str(i + 1) for i in range(len(labels))]
     labels = row_labels(system, labels)
-    written = multiplier_forces.in_forces(system)
-    if not written:
+    used = multiplier_forces.in_forces(system)
+    if not used:
         return tuple(map(Multiplier, labels))
-    given = [c.multiplier for c in system.constraints]
-    return tuple(own if own in written else Multiplier(label) for own, label in zip(given, labels, strict=True))
+    multipliers = [c.multiplier for c in system.constraints]
+    return tuple(lam if lam in used else Multiplier(label) for lam, label in zip(multipliers, labels, strict=True))
 
 
 @remembered
@@ -73,7 +73,7 @@ def directions(system: System) -> tuple[tuple[Expr, ...], ...]:
             return tuple(gradient(system.residuals[i], system.accelerations))
         return tuple(gradient(tower(system, i)[1 - c.order], system.velocities))
 
-    return tuple(given or ideal(i, c) for i, (c, given) in enumerate(zip(system.constraints, system.reactions, strict=True)))
+    return tuple(stated or ideal(i, c) for i, (c, stated) in enumerate(zip(system.constraints, system.reactions, strict=True)))
 
 
 def nonlinear_rows(system: System) -> tuple[int, ...]:
@@ -85,9 +85,9 @@ def reason_against_states_in_rows(system: System, why: str) -> str | None:
     """The message for a constraint that contains a state of first order, with `why` a form does not allow that; None if there
     is none."""
     for c, f in zip(system.constraints, system.residuals, strict=True):
-        found = sorted(map(str, f.free_symbols & set(system.states)))
-        if found:
-            return f"constraint '{c.name}' contains {found[0]}, a state of first order, and {why}; use ap.forms.lagrange"
+        states = sorted(map(str, f.free_symbols & set(system.states)))
+        if states:
+            return f"constraint '{c.name}' contains {states[0]}, a state of first order, and {why}; use ap.forms.lagrange"
     return None
 
 

@@ -36,10 +36,10 @@ class WorkBudget:
 
     def share(self, parts: int) -> WorkBudget:
         """A part of the remaining budget, subtracted from it; unused operations are lost."""
-        part = WorkBudget(0)
-        part.left = self.left // max(parts, 1)
-        self.left -= part.left
-        return part
+        portion = WorkBudget(0)
+        portion.left = self.left // max(parts, 1)
+        self.left -= portion.left
+        return portion
 
     def __repr__(self) -> str:
         return f"<WorkBudget: {self.left} operations left>"

@@ -74,32 +74,32 @@ class WorkedSteps(Sequence[Stage]):
 
     def rows(self, step: Stage, *, blank: bool = False) -> list[str]:
         """Each line of a step as an `aligned` environment; `blank` leaves its right side out."""
-        return [aligned([one]) for one in _statements(step, blank)]
+        return [aligned([statement]) for statement in _statements(step, blank)]
 
     def text(self, *, blank: bool = False) -> str:
         """Unicode text; `blank` leaves the right sides out, for an exercise."""
-        blank, parts = truth(blank, "blank="), []
+        blank, lines = truth(blank, "blank="), []
         for number, step in enumerate(self, 1):
-            parts.append(f"{number}. {step.title}" + (f": {step.rule.text}" if step.rule.text else ""))
-            parts += [f"  {_line_text(line, blank and number > 1)}" for line in step.lines]
-        return "\n".join(parts)
+            lines.append(f"{number}. {step.title}" + (f": {step.rule.text}" if step.rule.text else ""))
+            lines += [f"  {_line_text(line, blank and number > 1)}" for line in step.lines]
+        return "\n".join(lines)
 
     def latex(self, *, blank: bool = False) -> str:
         """LaTeX for a document: a paragraph and an `align*` for each step; `blank` leaves the right sides out."""
-        blank, parts = truth(blank, "blank="), []
+        blank, paragraphs = truth(blank, "blank="), []
         for number, step in enumerate(self, 1):
             rule = f" ${step.rule.latex}$" if step.rule.latex else ""
             body = aligned(_statements(step, blank and number > 1), "align*")
-            parts.append(f"\\paragraph{{{number}. {latex_text(step.title)}.}}{rule}\n{body}")
-        return "\n\n".join(parts)
+            paragraphs.append(f"\\paragraph{{{number}. {latex_text(step.title)}.}}{rule}\n{body}")
+        return "\n\n".join(paragraphs)
 
     def markdown(self, *, blank: bool = False) -> str:
         """Markdown with display mathematics; `blank` leaves the right sides out."""
-        blank, parts = truth(blank, "blank="), []
+        blank, paragraphs = truth(blank, "blank="), []
         for number, step in enumerate(self, 1):
             rule = f": ${step.rule.latex}$" if step.rule.latex else ""
-            parts.append(f"**{number}. {step.title}**{rule}\n\n$$\n{aligned(_statements(step, blank and number > 1))}\n$$")
-        return "\n\n".join(parts)
+            paragraphs.append(f"**{number}. {step.title}**{rule}\n\n$$\n{aligned(_statements(step, blank and number > 1))}\n$$")
+        return "\n\n".join(paragraphs)
 
     def __str__(self) -> str:
         return self.text()
@@ -141,12 +141,12 @@ def _simplified(step: Stage) -> Stage:
     """Every right side simplified with its part of the effort; equations are kept as displayed elsewhere."""
     effort = WorkBudget(STEP_BUDGET)
 
-    def short(expr: Any, left: int) -> Any:
+    def short(expr: Any, remaining: int) -> Any:
         if isinstance(expr, sympy.Tuple):
-            return sympy.Tuple(*(short(e, left * len(expr)) for e in expr))
+            return sympy.Tuple(*(short(e, remaining * len(expr)) for e in expr))
         if isinstance(expr, sympy.MatrixBase):
-            return expr.applyfunc(lambda e: short(e, left * len(expr)))
-        return display.simplified(expr, effort.share(left)) if isinstance(expr, Expr) else expr
+            return expr.applyfunc(lambda e: short(e, remaining * len(expr)))
+        return display.simplified(expr, effort.share(remaining)) if isinstance(expr, Expr) else expr
 
     count = len(step.lines)
     return Stage(step.title, step.rule, tuple(Line(x.left, short(x.right, count - i)) for i, x in enumerate(step.lines)))
@@ -231,22 +231,22 @@ def virtual_step(system: System) -> Stage:
 def kinematic_step(equations: Equations) -> Stage:
     """Pseudo-velocities, or independent velocities, and all others in them."""
     chosen = [Line(s, value) for s, value in equations.definitions.items()]
-    others = [Line(e.lhs, e.rhs) for e in equations.kinematics if isinstance(e.lhs, Expr) and isinstance(e.rhs, Expr)]
+    dependent = [Line(e.lhs, e.rhs) for e in equations.kinematics if isinstance(e.lhs, Expr) and isinstance(e.rhs, Expr)]
     rule = LeftSide(r"\dot q_i = \textstyle\sum_s h_{is}\,w_s + h_{i0}", "q̇_i = Σ h_is w_s + h_i0")
-    return Stage("Velocities in the chosen ones", rule, (*chosen, *others))
+    return Stage("Velocities in the chosen ones", rule, (*chosen, *dependent))
 
 
-def _components(vector: Any, inside: Mapping[Any, Expr] | None = None) -> sympy.Tuple:
-    return sympy.Tuple(*(restricted(e, inside or {}) for e in vector))
+def _components(vector: Any, table: Mapping[Any, Expr] | None = None) -> sympy.Tuple:
+    return sympy.Tuple(*(restricted(e, table or {}) for e in vector))
 
 
 def _of_body(symbol: str, body: Any, by: Any = None) -> LeftSide:
     """v_disc, or ∂v_disc/∂u."""
     name = rf"{symbol}_{{\text{{{latex_text(body.name)}}}}}"
-    words = f"{LETTERS_OF_BODIES[symbol]}_{body.name}"
+    plain = f"{LETTERS_OF_BODIES[symbol]}_{body.name}"
     if by is None:
-        return LeftSide(name, words)
-    return LeftSide(rf"\frac{{\partial {name}}}{{\partial {latex(by)}}}", f"∂{words}/∂{letter(by)}")
+        return LeftSide(name, plain)
+    return LeftSide(rf"\frac{{\partial {name}}}{{\partial {latex(by)}}}", f"∂{plain}/∂{letter(by)}")
 
 
 LETTERS_OF_BODIES = {"v": "v", r"\omega": "ω", r"\ddot r": "r̈", r"\dot\omega": "ω̇"}
@@ -255,10 +255,10 @@ LETTERS_OF_BODIES = {"v": "v", r"\omega": "ω", r"\ddot r": "r̈", r"\dot\omega"
 
 def _velocities(moved: Sequence[tuple[Any, Any, Any]]) -> Iterator[tuple[str, Any, sympy.Tuple]]:
     """("v" or ω, body, components) of centres of mass, and ω of rotating bodies on their own axes."""
-    for body, rates, inside in moved:
-        yield "v", body, _components(body.velocity(rates), inside)
+    for body, rates, table in moved:
+        yield "v", body, _components(body.velocity(rates), table)
         if isinstance(body, RigidBody):
-            yield r"\omega", body, _components(body.omega(rates), inside)
+            yield r"\omega", body, _components(body.omega(rates), table)
 
 
 def velocity_step(moved: Sequence[tuple[Any, Any, Any]]) -> Stage:

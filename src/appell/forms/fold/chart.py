@@ -51,8 +51,8 @@ class Chart:
 
 def free_name(wanted: Iterable[str], taken: Iterable[str]) -> str:
     """The first of the names that is not taken."""
-    known = set(taken)
-    return next(name for name in wanted if name not in known)
+    used = set(taken)
+    return next(name for name in wanted if name not in used)
 
 
 def names_of(system: System) -> set[str]:
@@ -132,15 +132,15 @@ def _given(system: System, source: Unilateral | Between) -> Inverse | str:
 
 def _ranked(system: System, f: Expr) -> list[Coordinate]:
     """Coordinates in f by the mean of |∂f/∂q_k|/√M_kk over random points, largest first."""
-    inside = [q for q in system.coordinates if q in f.free_symbols]
-    slopes = [sympy.diff(f, q) for q in inside]
-    masses = [sympy.diff(system.kinetic, q.d, 2) for q in inside]
+    candidates = [q for q in system.coordinates if q in f.free_symbols]
+    slopes = [sympy.diff(f, q) for q in candidates]
+    masses = [sympy.diff(system.kinetic, q.d, 2) for q in candidates]
     symbols = sorted(set().union(*(e.free_symbols for e in (*slopes, *masses))), key=str)
     values = numeric_function(symbols, [*slopes, *masses], "numpy", cse=True)
-    points = np.array([values(*point) for point in _points(symbols)], dtype=float).reshape(INVERSE_POINTS, 2, len(inside))
+    points = np.array([values(*point) for point in _points(symbols)], dtype=float).reshape(INVERSE_POINTS, 2, len(candidates))
     with np.errstate(all="ignore"):
         score = np.nanmean(np.abs(points[:, 0]) / np.sqrt(np.abs(points[:, 1]) + 1e-300), axis=0)
-    return [inside[i] for i in np.argsort(-np.round(score, 9), kind="stable")]
+    return [candidates[i] for i in np.argsort(-np.round(score, 9), kind="stable")]
 
 
 def _points(symbols: Iterable[Any], seed: int = 1) -> list[list[Any]]:
@@ -179,10 +179,10 @@ def _branches(f: Expr, q: Symbol) -> list[Expr]:
     if q not in slope.free_symbols:
         return [(DISTANCE - f.xreplace({q: sympy.Integer(0)})) / slope]
     try:
-        found = sympy.solve(f - DISTANCE, q)
+        solutions = sympy.solve(f - DISTANCE, q)
     except NotImplementedError:
         return []
-    real = [e for e in found if isinstance(e, Expr) and not e.has(sympy.I)]
+    real = [e for e in solutions if isinstance(e, Expr) and not e.has(sympy.I)]
     return [e for e in real if _residual(f.xreplace({q: e}) - DISTANCE, f, q) < 1e-9]
 
 
@@ -201,10 +201,10 @@ def _residual(expr: Expr, f: Expr, q: Symbol) -> float:
     value_of_f = sympy.Dummy("f")  # a user's coordinate may be named s
     values = numeric_function([*symbols, value_of_f], [expr.xreplace({DISTANCE: value_of_f})], "numpy")
     at_f = numeric_function(symbols, f, "numpy")
-    found = []
+    residuals = []
     with np.errstate(all="ignore"):
         for point in _points(symbols, seed=2):
             value = complex(values(*point, at_f(*point))[0])
             if np.isfinite(value) and abs(value.imag) < 1e-12:
-                found.append(abs(value))
-    return max(found, default=np.inf)
+                residuals.append(abs(value))
+    return max(residuals, default=np.inf)

@@ -81,8 +81,8 @@ class Fold:
 
     # -- symbols -------------------------------------------------------------------------------------------------------
 
-    def _letter(self, *wanted: str) -> str:
-        return free_name(wanted, names_of(self.origin) | {self.chart.s.letter})
+    def _letter(self, *names: str) -> str:
+        return free_name(names, names_of(self.origin) | {self.chart.s.letter})
 
     @cached_property
     def x(self) -> Coordinate:
@@ -140,8 +140,8 @@ class Fold:
     @property
     def A_inverse(self) -> Matrix:
         """(n − 1, n − 1)."""
-        rest = range(1, self.matrix.rows)
-        return self.matrix.extract(rest, rest)
+        indices = range(1, self.matrix.rows)
+        return self.matrix.extract(indices, indices)
 
     @cached_property
     def A(self) -> Matrix:
@@ -160,14 +160,14 @@ class Fold:
     @cached_property
     def _linear(self) -> list[Expr]:
         """g of T1 = g·(ṡ, ẏ)."""
-        rest = dict.fromkeys(self.velocities, ZERO)
-        return [expression(sympy.diff(self.kinetic, v).xreplace(rest), "T1") for v in self.velocities]
+        at_rest = dict.fromkeys(self.velocities, ZERO)
+        return [expression(sympy.diff(self.kinetic, v).xreplace(at_rest), "T1") for v in self.velocities]
 
     @cached_property
     def U(self) -> Expr:
         """T0 − V: what (3) calls the force function."""
-        rest = dict.fromkeys(self.velocities, ZERO)
-        return short(self.kinetic.xreplace(rest) - self.chart.into(self.origin.potential))
+        at_rest = dict.fromkeys(self.velocities, ZERO)
+        return short(self.kinetic.xreplace(at_rest) - self.chart.into(self.origin.potential))
 
     @cached_property
     def given_forces(self) -> tuple[Expr, ...]:
@@ -298,12 +298,12 @@ class Fold:
     def recover(self) -> Mapping[Symbol, Expr]:
         """Every q and q̇ of the user in t, x, ẋ, y, p, σ."""
         chart, rates = self.chart, dict(zip(self.chart.y, self.y_rates, strict=True))
-        found: dict[Symbol, Expr] = {}
+        recovered: dict[Symbol, Expr] = {}
         for q in self.origin.coordinates:
             value = chart.inverse if q == chart.coordinate else q
             rate = total_derivative(value, {chart.s: self.sigma * self.x.d, **rates})
-            found[q], found[q.d] = self.on_sheet(value), self.on_sheet(rate)
-        return found
+            recovered[q], recovered[q.d] = self.on_sheet(value), self.on_sheet(rate)
+        return recovered
 
     @cached_property
     def entered(self) -> Mapping[Symbol, Expr]:
@@ -311,11 +311,11 @@ class Fold:
         chart = self.chart
         shift = self.sheet - self.sigma * self.x
         momenta = entries(self.b * chart.s.d + self.A_inverse * column([y.d for y in chart.y]))
-        found: dict[Symbol, Expr] = {
+        on_fold: dict[Symbol, Expr] = {
             self.x: self.sigma * (chart.definition - shift),
             self.x.d: self.sigma * total_derivative(chart.definition),
         }
-        return found | {p: chart.out_of(value) for p, value in zip(self.p, momenta, strict=True)}
+        return on_fold | {p: chart.out_of(value) for p, value in zip(self.p, momenta, strict=True)}
 
     @cached_property
     def system(self) -> System:

@@ -45,8 +45,8 @@ def _pythagoras(expr: Expr) -> Expr:
     """An expanded expression with sin² + cos² = 1 used where that makes it shorter."""
     for angle in sorted({f.args[0] for f in expr.atoms(sympy.sin, sympy.cos)}, key=str):
         s, c = sympy.sin(angle), sympy.cos(angle)
-        others = [sympy.expand(expr.subs(a**2, 1 - b**2)) for a, b in ((s, c), (c, s))]
-        expr = min(expr, *others, key=sympy.count_ops)  # type: ignore[assignment]
+        forms = [sympy.expand(expr.subs(a**2, 1 - b**2)) for a, b in ((s, c), (c, s))]
+        expr = min(expr, *forms, key=sympy.count_ops)  # type: ignore[assignment]
     return expr
 
 
