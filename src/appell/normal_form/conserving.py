@@ -62,25 +62,25 @@ def conserving_flow(form: NormalForm, policies: Policies, coefficients: Coeffici
     if form.gauss:
         raise FormNotApplicable("a conserving method takes no constraint that is nonlinear in the accelerations; use 'dop853'")
     state = FlowState.full(form, True, momenta_of(form, coefficients))
-    whole = replace(flow_of(form, policies, state, minimal=False), energy=_energy(form, policies, state))
-    return replace(whole, velocity=_velocity(form, state), momenta=coefficients) if coefficients else whole
+    with_energy = replace(flow_of(form, policies, state, minimal=False), energy=_energy(form, policies, state))
+    return replace(with_energy, velocity=_velocity(form, state), momenta=coefficients) if coefficients else with_energy
 
 
 def _nearest(form: NormalForm, state: FlowState, v: Value, right: Value) -> tuple[Value, Value]:
     """x nearest to v in the kinetic metric with [A1; I_v] x = right, and the multipliers of the momenta."""
     M, B, n = short_blocks(form).M, column(form["A1"], jacobian(state.momenta, form.inputs["v"])), form.nv
     K = block_matrix([[M, B.T], [B, -NO_MOMENTUM * Value.eye(B.shape[0])]])
-    found = general_solve(K, column(M @ v, right))
-    return take(found, range(n)), take(found, range(n + form["A1"].shape[0], found.numel()))
+    solution = general_solve(K, column(M @ v, right))
+    return take(solution, range(n)), take(solution, range(n + form["A1"].shape[0], solution.numel()))
 
 
 def _velocity(form: NormalForm, state: FlowState) -> Fn:
     """(t, z, p) → dz, size, residual, margin: Newton's correction of velocities towards ḟ = 0, I = w_I."""
     v, count = form.inputs["v"], state.momenta.numel()
-    missing = take(state.w, range(count)) - state.momenta
-    x, _ = _nearest(form, state, zeros(form.nv), column(-form["f1"], missing))
+    momentum_error = take(state.w, range(count)) - state.momenta
+    x, _ = _nearest(form, state, zeros(form.nv), column(-form["f1"], momentum_error))
     terms = abs(jacobian(state.momenta, v)) @ abs(v) + abs(take(state.w, range(count)))
-    sizes = abs(missing) / (terms + RESIDUAL_FLOOR)
+    sizes = abs(momentum_error) / (terms + RESIDUAL_FLOOR)
     if form["f1"].numel():
         sizes = column(sizes, abs(form["f1"]) / (form["f1_scale"] + RESIDUAL_FLOOR))
     outputs = {
@@ -95,26 +95,26 @@ def _velocity(form: NormalForm, state: FlowState) -> Fn:
 def _energy(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solved:
     """(t, z, p) → dz, size, residual: Newton's correction towards H = w."""
     M, v, N, w = short_blocks(form).M, form.inputs["v"], form["N"], state.w[state.w.numel() - 1]
-    missing = form["H"] - w
+    energy_error = form["H"] - w
     slope = N.T @ gradient(form["H"], form.inputs["q"])
-    terms, d, turned = abs(slope), v, None
+    terms, d, I_q = abs(slope), v, None
     if state.momenta.numel():
         rows = form["A1"].shape[0]
         d, mu = _nearest(form, state, v, zeros(rows + state.momenta.numel()))
-        turned = jacobian(state.momenta, form.inputs["q"]) @ N  # change of the momenta with a displacement
-        slope, terms = slope - turned.T @ mu, terms + abs(turned.T @ mu)
+        I_q = jacobian(state.momenta, form.inputs["q"]) @ N  # change of the momenta with a displacement
+        slope, terms = slope - I_q.T @ mu, terms + abs(I_q.T @ mu)
     moving = d.T @ M @ d  # 2 T2 of the part that changes no momentum
-    reserve = RESERVE * abs(missing)
-    size = abs(missing) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + RESIDUAL_FLOOR)
+    reserve = RESERVE * abs(energy_error)
+    size = abs(energy_error) / (abs(v.T @ M @ v) + abs(form["V"]) + abs(w) + RESIDUAL_FLOOR)
     shares = (terms[i] ** 2 / (abs(M[i, i]) + RESIDUAL_FLOOR) for i in range(form.nv))
     least = FLAT_SHARE**2 * sum(shares, Value(RESIDUAL_FLOOR))
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
-        whole = reserve + moving + RESIDUAL_FLOOR
-        s = -missing * reserve / whole / (slope.T @ x + (least if turned is not None else RESIDUAL_FLOOR))
-        dv = -missing / whole * d
-        if turned is not None:
-            dv += _nearest(form, state, zeros(form.nv), column(zeros(form["A1"].shape[0]), -s * turned @ x))[0]
+        weight = reserve + moving + RESIDUAL_FLOOR
+        s = -energy_error * reserve / weight / (slope.T @ x + (least if I_q is not None else RESIDUAL_FLOOR))
+        dv = -energy_error / weight * d
+        if I_q is not None:
+            dv += _nearest(form, state, zeros(form.nv), column(zeros(form["A1"].shape[0]), -s * I_q @ x))[0]
         dz = column(s * (N @ x), dv, zeros(state.w.numel()))
         return {"dz": (dz, (state.size,)), "size": (size, ()), "residual": (Value(0), ())}
 

@@ -39,29 +39,29 @@ def elimination(M: Value, A: Value) -> tuple[list[int], int]:
     a velocity is positive and every pivot of a row negative, as in the order «all of M, then A M⁻¹Aᵀ».
     """
     n, m = A.shape[1], A.shape[0]
-    near: list[set[int]] = [set() for _ in range(n + m)]
+    neighbours: list[set[int]] = [set() for _ in range(n + m)]
     for i, j in (*pattern(M), *((n + i, j) for i, j in pattern(A))):
         if i != j:
-            near[i].add(j)
-            near[j].add(i)
-    waits = [0] * n + [len(near[n + k]) for k in range(m)]
-    holds = [[k for k in near[j] if k >= n] for j in range(n)]
-    ready = [(len(near[j]), j) for j in range(n)] + [(0, n + k) for k in range(m) if not waits[n + k]]
+            neighbours[i].add(j)
+            neighbours[j].add(i)
+    waits = [0] * n + [len(neighbours[n + k]) for k in range(m)]
+    rows_of = [[k for k in neighbours[j] if k >= n] for j in range(n)]
+    ready = [(len(neighbours[j]), j) for j in range(n)] + [(0, n + k) for k in range(m) if not waits[n + k]]
     heapify(ready)
-    gone, order, cost = [False] * (n + m), [], 0
+    eliminated, order, cost = [False] * (n + m), [], 0
     while ready:
         degree, k = heappop(ready)
-        if gone[k] or degree != len(near[k]):
+        if eliminated[k] or degree != len(neighbours[k]):
             continue
-        gone[k] = True
+        eliminated[k] = True
         order.append(k)
         cost += degree * (degree + 3) // 2
-        for i in near[k]:
-            near[i] |= near[k]
-            near[i] -= {i, k}
-        for row in holds[k] if k < n else ():
+        for i in neighbours[k]:
+            neighbours[i] |= neighbours[k]
+            neighbours[i] -= {i, k}
+        for row in rows_of[k] if k < n else ():
             waits[row] -= 1
-        for i in (*near[k], *(holds[k] if k < n else ())):
-            if not gone[i] and not waits[i]:
-                heappush(ready, (len(near[i]), i))
+        for i in (*neighbours[k], *(rows_of[k] if k < n else ())):
+            if not eliminated[i] and not waits[i]:
+                heappush(ready, (len(neighbours[i]), i))
     return order, cost

@@ -64,20 +64,22 @@ class FaceTable:
     @cached_property
     def shape_and_row(self) -> list[tuple[int, int]]:
         """face → (shape, row of its tables)."""
-        found = {int(face): (k, j) for k, shape in enumerate(self.shapes) for j, face in enumerate(shape.faces)}
-        return [found[face] for face in range(self.count)]
+        place_of = {int(face): (k, j) for k, shape in enumerate(self.shapes) for j, face in enumerate(shape.faces)}
+        return [place_of[face] for face in range(self.count)]
 
 
 def face_table(system: System, form: NormalForm, nz: int) -> FaceTable:
     """The faces of a system, grouped by shape; nz is the length of the state (q, v, …)."""
     velocities = set(system.velocities)
     plain = {q: rate for q, rate in system.rates.items() if rate in velocities}
-    alike: dict[Any, list[tuple[int, Outline]]] = {}
+    by_shape: dict[Any, list[tuple[int, Outline]]] = {}
     for k, face in enumerate(system.unilateral):
         outline = Outline.of(face.function, face.restitution, alike=plain)
-        alike.setdefault(outline.key, []).append((k, outline))
-    where = _SymbolIndices(system, form, nz, plain)
-    shapes = tuple(_shape(f"shape{i}", form, where, members, system.unilateral) for i, members in enumerate(alike.values()))
+        by_shape.setdefault(outline.key, []).append((k, outline))
+    indices = _SymbolIndices(system, form, nz, plain)
+    shapes = tuple(
+        _shape(f"shape{i}", form, indices, members, system.unilateral) for i, members in enumerate(by_shape.values())
+    )
     return FaceTable(shapes, len(system.unilateral), form.nq, form.nv, nz, len(system.parameters))
 
 
@@ -93,11 +95,11 @@ class _SymbolIndices:
 
 
 def _shape(
-    name: str, form: NormalForm, where: _SymbolIndices, members: list[tuple[int, Outline]], faces: tuple[Face, ...]
+    name: str, form: NormalForm, indices: _SymbolIndices, members: list[tuple[int, Outline]], faces: tuple[Face, ...]
 ) -> Shape:
-    first, outline = members[0]
+    first_face, outline = members[0]
     c = symbols("c", len(outline.numbers))
-    face = faces[first]
+    face = faces[first_face]
     letters: list[Symbol] = []
 
     def letter(_: float) -> Symbol:
@@ -114,15 +116,15 @@ def _shape(
     gap, gap_second, g_places = _gap(f"gap_{name}", form, y[0], c)
     inputs, columns, gap_inputs = [], [], []
     for _, other in members:
-        move = _moved(where, outline, other)
-        inputs.append([where.first[kind] + move[kind].get(i, i) for kind, i in x_places])
-        gap_inputs.append([where.first[kind] + move[kind].get(i, i) for kind, i in g_places])
-        columns.append([move["v"].get(i, i) for i in n_places])
+        counterpart = _moved(indices, outline, other)
+        inputs.append([indices.first[kind] + counterpart[kind].get(i, i) for kind, i in x_places])
+        gap_inputs.append([indices.first[kind] + counterpart[kind].get(i, i) for kind, i in g_places])
+        columns.append([counterpart["v"].get(i, i) for i in n_places])
     return Shape(
         fn,
         np.array([k for k, _ in members], dtype=np.int32),
         np.array(inputs, dtype=np.int32).reshape(len(members), len(x_places)),
-        np.array([other.numbers for _, other in members], dtype=float).reshape(len(members), len(letters)),
+        np.array([member.numbers for _, member in members], dtype=float).reshape(len(members), len(letters)),
         np.array(columns, dtype=np.int32).reshape(len(members), len(n_places)),
         gap,
         gap_second,
@@ -139,19 +141,19 @@ def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, Fn, list[
     rate = derivative_along(g, [x], [xd]) if places else zeros(1)
     second = derivative_along(rate, [x, xd], [xd, xdd]) if places else zeros(1)
     ports = {"x": (x, (n,)), "xd": (xd, (n,)), "xdd": (xdd, (n,)), "c": (c, (c.numel(),))}
-    first = {key: port for key, port in ports.items() if key != "xdd"}
-    gap = make_fn(name, first, {"y": (column(g, rate), (2,))})
+    first_order = {key: port for key, port in ports.items() if key != "xdd"}
+    gap = make_fn(name, first_order, {"y": (column(g, rate), (2,))})
     return gap, make_fn(f"{name}_second", ports, {"y": (column(g, rate, second), (3,))}), places
 
 
-def _moved(where: _SymbolIndices, one: Outline, two: Outline) -> dict[str, dict[int, int]]:
-    """Indices in one face → the corresponding indices in the other."""
+def _moved(indices: _SymbolIndices, a_face: Outline, b_face: Outline) -> dict[str, dict[int, int]]:
+    """Indices in one face → the corresponding indices in another of the same shape."""
     pairs = lambda table, a, b: {table[x]: table[y] for x, y in zip(a, b, strict=True)}
     return {
         "t": {},
-        "q": pairs(where.q, one.coordinates, two.coordinates),
-        "v": pairs(where.rate, one.coordinates, two.coordinates),
-        "p": pairs(where.p, one.parameters, two.parameters),
+        "q": pairs(indices.q, a_face.coordinates, b_face.coordinates),
+        "v": pairs(indices.rate, a_face.coordinates, b_face.coordinates),
+        "p": pairs(indices.p, a_face.parameters, b_face.parameters),
     }
 
 

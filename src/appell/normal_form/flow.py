@@ -127,8 +127,8 @@ def acceleration(form: NormalForm, policies: Policies) -> Function:
         margin = where_finite(a, Value(1), -float(Status.NOT_FINITE))
         return make_fn("acceleration", inputs, {**finish(a, zeros(0)), "margin": (margin, ())})
     plain = form.short or _plain_blocks(form)
-    doubted = alarm([*plain, form["r"]], state)
-    blocks = plain._replace(r=plain.r + doubted)
+    checks = alarm([*plain, form["r"]], state)
+    blocks = plain._replace(r=plain.r + checks)
     if form.gauss:
         return _gauss("acceleration", form, inputs, blocks, (form["r"], form["r_a"], form["r_aa"]), finish)
     if form.law is not None:
@@ -150,7 +150,7 @@ def _full_flow(form: NormalForm, policies: Policies, work: bool | None) -> Flow:
 
 
 def flow_of(form: NormalForm, policies: Policies, state: FlowState, *, minimal: bool) -> Flow:
-    """The flow in a state."""
+    """The flow in the variables of a state: right side, expansion and projections."""
     rhs = _rhs(form, policies, state)
     return Flow(
         rhs=rhs,
@@ -200,9 +200,9 @@ class FlowState:
 
     @staticmethod
     def full(form: NormalForm, work: bool | None = None, momenta: Value | None = None) -> FlowState:
-        v, kept = form.inputs["v"], zeros(0) if momenta is None else momenta
-        w = column(symbols("I", kept.numel()), _work(form, work)) if kept.numel() else _work(form, work)
-        return FlowState(form.inputs["q"], v, w, v, zeros(form.nv), Value.eye(form.nv), kept)
+        v, I = form.inputs["v"], zeros(0) if momenta is None else momenta
+        w = column(symbols("I", I.numel()), _work(form, work)) if I.numel() else _work(form, work)
+        return FlowState(form.inputs["q"], v, w, v, zeros(form.nv), Value.eye(form.nv), I)
 
     def balances(self, form: NormalForm) -> Value:
         """ẇ in t, q, v, a: rates of the momenta, and the power."""
@@ -217,10 +217,10 @@ class FlowState:
     def minimal(form: NormalForm, pseudo: Mapping[str, Value], work: bool | None = None) -> FlowState:
         t, q, v = (form.inputs[x] for x in ("t", "q", "v"))
         expressions = column(*pseudo.values())
-        A1, F, rest = form["A1"], jacobian(expressions, v), zeros(form.nv)
+        A1, F, zero = form["A1"], jacobian(expressions, v), zeros(form.nv)
         _check_pseudo(form, A1, F)
         u = symbols("pi", expressions.numel())
-        right = column(-substitute(form["f1"], [v], [rest]), u - substitute(expressions, [v], [rest]))
+        right = column(-substitute(form["f1"], [v], [zero]), u - substitute(expressions, [v], [zero]))
         v_of_u = general_solve(column(A1, F), right)
         return FlowState(q, u, _work(form, work), v_of_u, derivative_along(expressions, [t, q], [1, form["qd"]]), F)
 
@@ -231,16 +231,16 @@ def _check_pseudo(form: NormalForm, A1: Value, F: Value) -> None:
             "pseudo= needs constraints and pseudo-velocities linear in the velocities; simulate without pseudo="
             " (multipliers and projection), which takes nonlinear ones"
         )
-    rows, wanted = A1.shape[0] + F.shape[0], form.nv
-    if rows != wanted:
+    rows, needed = A1.shape[0] + F.shape[0], form.nv
+    if rows != needed:
         raise ModelError(
-            f"{A1.shape[0]} velocity constraints and {F.shape[0]} pseudo-velocities do not fix {wanted} velocities;"
-            f" give {wanted - A1.shape[0]} pseudo-velocities (and no redundant constraint)"
+            f"{A1.shape[0]} velocity constraints and {F.shape[0]} pseudo-velocities do not fix {needed} velocities;"
+            f" give {needed - A1.shape[0]} pseudo-velocities (and no redundant constraint)"
         )
 
 
-def _work(form: NormalForm, wanted: bool | None = None) -> Value:
-    return symbols("w", int(not is_zero(form["power"]) if wanted is None else wanted))
+def _work(form: NormalForm, present: bool | None = None) -> Value:
+    return symbols("w", int(not is_zero(form["power"]) if present is None else present))
 
 
 def _vector(form: NormalForm, name: str) -> Shaped:
@@ -248,7 +248,7 @@ def _vector(form: NormalForm, name: str) -> Shaped:
 
 
 def inputs_of(form: NormalForm, state: FlowState) -> dict[str, Shaped]:
-    """t, z, p."""
+    """The inputs t, z, p of functions of a state."""
     return {"t": (form.inputs["t"], ()), "z": (state.z, (state.size,)), "p": _vector(form, "p")}
 
 
@@ -325,17 +325,17 @@ def _gauss(
     """The function with Gauss's minimum in place of the saddle point."""
     nv, m, m2 = form.nv, form.m, rows[0].numel()
     a, lam = symbols("x", nv), symbols("lam", len(form.rows))
-    given = {"M": (blocks.M, (nv, nv)), "b": (blocks.r, (nv,)), "A": (blocks.A, (m, nv)), "a0": (-blocks.s, (m,))}
+    head_outputs = {"M": (blocks.M, (nv, nv)), "b": (blocks.r, (nv,)), "A": (blocks.A, (m, nv)), "a0": (-blocks.s, (m,))}
     r, r_a, r_aa = substitute_all(rows, [form.inputs["a"]], [a])
-    free = {"r": (r, (m2,)), "r_a": (r_a, (m2, nv)), "r_aa": (r_aa, (m2, nv * nv))}
+    row_outputs = {"r": (r, (m2,)), "r_a": (r_a, (m2, nv)), "r_aa": (r_aa, (m2, nv * nv))}
     linear = [row.index for row in form.rows if row.linear]
     nonlinear = [row.index for row in form.rows if not row.linear]
     order = tuple([*linear, *nonlinear].index(i) for i in range(len(form.rows)))
     with_a = {**inputs, "x": (a, (nv,))}
     return GaussSolved(
         name=name,
-        head=make_fn(f"{name}_head", inputs, given),
-        rows=make_fn(f"{name}_rows", with_a, free),
+        head=make_fn(f"{name}_head", inputs, head_outputs),
+        rows=make_fn(f"{name}_rows", with_a, row_outputs),
         tail=make_fn(f"{name}_tail", {**with_a, "lam": (lam, (lam.numel(),))}, finish(a, lam)),
         order=order,
     )
@@ -344,13 +344,13 @@ def _gauss(
 def _position(form: NormalForm, policies: Policies, state: FlowState) -> Fn | Solved | None:
     if form["f0"].numel() == 0:
         return None
-    rest = (form[name] for name in ("A0", "f0", "f0_scale", "N"))
-    M, A0, f0, scale, N = state.restrict(form, short_blocks(form).M, *rest)
+    row_values = (form[name] for name in ("A0", "f0", "f0_scale", "N"))
+    M, A0, f0, scale, N = state.restrict(form, short_blocks(form).M, *row_values)
     size = _relative(f0, scale, A0)
 
     def finish(x: Value, _: Value) -> dict[str, Shaped]:
-        rest = zeros(state.size - form.nq)
-        return {"dz": (column(N @ x, rest), (state.size,)), "size": (size, ()), "residual": (largest(f0), ())}
+        unchanged = zeros(state.size - form.nq)
+        return {"dz": (column(N @ x, unchanged), (state.size,)), "size": (size, ()), "residual": (largest(f0), ())}
 
     blocks = Blocks(M, A0, A0.T, zeros(form.nv), -f0)
     return solved("position", inputs_of(form, state), blocks, finish, policies.position)

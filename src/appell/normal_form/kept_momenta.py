@@ -43,13 +43,13 @@ def candidates(form: NormalForm) -> Value:
     """p_i of every velocity, and q_i p_j − q_j p_i of coordinates whose velocities are their derivatives, (k,)."""
     q, p = form.inputs["q"], gradient(form["T"], form.inputs["v"])
     N, n0 = form["N"], form["qd"] - form["N"] @ form.inputs["v"]
-    own = [
+    pairs = [
         (i, j)
         for i in range(form.nq)
         for j in range(form.nv)
         if is_zero(N[i, j] - 1) and is_zero(n0[i]) and all(is_zero(N[i, k]) for k in range(form.nv) if k != j)
     ]
-    turns = [q[i] * p[l] - q[k] * p[j] for (i, j), (k, l) in combinations(own, 2)]
+    turns = [q[i] * p[l] - q[k] * p[j] for (i, j), (k, l) in combinations(pairs, 2)]
     return column(p, *turns) if turns else p
 
 
@@ -70,14 +70,14 @@ def kept_momenta(form: NormalForm, policies: Policies, p: Array) -> Coefficients
     the constraints. Empty where there are too many equations."""
     if form.gauss or form.law is not None or form.nv + form.m > WRITTEN_OUT or policies.velocity.rank < form["f1"].numel():
         return ()
-    known = kept_in(form, "kept momenta")
+    stored = kept_in(form, "kept momenta")
     key = p.tobytes()
-    if key not in known:
+    if key not in stored:
         try:
-            known[key] = _found(form, policies, p)
+            stored[key] = _found(form, policies, p)
         except AppellError:  # no state has determined accelerations
-            known[key] = ()
-    return known[key]
+            stored[key] = ()
+    return stored[key]
 
 
 def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
@@ -89,56 +89,59 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     inputs = {"t": (t, ()), **{name: (form.inputs[name], (form.inputs[name].numel(),)) for name in ("q", "v", "a", "p")}}
     k = I.numel()
     outputs = {"I": (I, (k,)), "rate": (rate, (k,)), "I_v": (I_v, (k, form.nv)), "A1": (form["A1"], form["A1"].shape)}
-    look, accelerate = make_fn("momenta", inputs, outputs), acceleration(form, policies)
-    seen = []
-    aside = np.random.default_rng(4)
+    evaluate, accelerate = make_fn("momenta", inputs, outputs), acceleration(form, policies)
+    samples = []
+    rng = np.random.default_rng(4)
     for t0, q0, v0 in states_on(form, p, k + 8, 3):
-        for velocity in (v0, v0 + VELOCITY_BESIDE * (1 + np.abs(v0)) * aside.uniform(-1, 1, len(v0))) if form.m else (v0,):
+        for velocity in (v0, v0 + VELOCITY_BESIDE * (1 + np.abs(v0)) * rng.uniform(-1, 1, len(v0))) if form.m else (v0,):
             solved = accelerate(t0, q0, velocity, p)
             if solved["margin"] > 0:
-                seen.append(look(t0, q0, velocity, solved["a"], p))
-    if len(seen) < k + 2:
+                samples.append(evaluate(t0, q0, velocity, solved["a"], p))
+    if len(samples) < k + 2:
         return ()
-    values, rates = (np.array([one[name] for one in seen]) for name in ("I", "rate"))
+    values, rates = (np.array([sample[name] for sample in samples]) for name in ("I", "rate"))
     size = np.abs(values).max(axis=0) + np.abs(rates).max(axis=0)
     some = np.flatnonzero(size > 0)
     vectors = _echelon(null_space(rates[:, some] / size[some], ZERO_RATE, as_given=True).T / size[some])
-    found: list[Array] = []
+    momenta: list[Array] = []
     for vector in vectors:
-        whole = np.zeros(k)
-        whole[some] = _snapped(vector)
-        holds = np.abs(rates @ whole).max() <= ZERO_RATE * (np.abs(values) @ np.abs(whole)).max()
-        if holds and _independent([*found, whole], seen) and form.nv + form.m + len(found) < WRITTEN_OUT:
-            found.append(whole)
-    return tuple(tuple(float(c) + 0.0 for c in one) for one in found)  # no −0.0, which would change the generated text
+        coefficients = np.zeros(k)
+        coefficients[some] = _snapped(vector)
+        conserved = np.abs(rates @ coefficients).max() <= ZERO_RATE * (np.abs(values) @ np.abs(coefficients)).max()
+        if conserved and _independent([*momenta, coefficients], samples) and form.nv + form.m + len(momenta) < WRITTEN_OUT:
+            momenta.append(coefficients)
+    return tuple(tuple(float(c) + 0.0 for c in momentum) for momentum in momenta)  # no −0.0: it would change the generated text
 
 
 def _echelon(rows: Array) -> Array:
-    """The same space with leading ones, the simplest rows first."""
-    rows, done = rows.copy(), 0
+    """Rows with leading ones that span the same space, the simplest first."""
+    rows, leading = rows.copy(), 0
     for j in range(rows.shape[1]):
-        if done == len(rows):
+        if leading == len(rows):
             break
-        best = done + int(np.argmax(np.abs(rows[done:, j])))
-        if abs(rows[best, j]) <= ZERO_RATE * np.abs(rows[done:]).max(initial=0.0):
+        best = leading + int(np.argmax(np.abs(rows[leading:, j])))
+        if abs(rows[best, j]) <= ZERO_RATE * np.abs(rows[leading:]).max(initial=0.0):
             continue
-        rows[[done, best]] = rows[[best, done]]
-        rows[done] /= rows[done, j]
-        others = np.arange(len(rows)) != done
-        rows[others] -= np.outer(rows[others, j], rows[done])
-        done += 1
+        rows[[leading, best]] = rows[[best, leading]]
+        rows[leading] /= rows[leading, j]
+        other_rows = np.arange(len(rows)) != leading
+        rows[other_rows] -= np.outer(rows[other_rows, j], rows[leading])
+        leading += 1
     return rows[np.argsort((np.abs(rows) > ZERO_RATE).sum(axis=1), kind="stable")]
 
 
 def _snapped(vector: Array) -> Array:
-    near = np.round(vector * COEFFICIENT_DENOMINATOR) / COEFFICIENT_DENOMINATOR
-    return np.where(np.abs(vector - near) < 1e-7 * (1 + np.abs(vector)), near, vector)
+    simple = np.round(vector * COEFFICIENT_DENOMINATOR) / COEFFICIENT_DENOMINATOR
+    return np.where(np.abs(vector - simple) < 1e-7 * (1 + np.abs(vector)), simple, vector)
 
 
-def _independent(found: list[Array], seen: list[dict[str, Array]]) -> bool:
+def _independent(momenta: list[Array], samples: list[dict[str, Array]]) -> bool:
     """Whether momenta and rows have independent directions at most states."""
-    full = [rank(np.vstack([one["A1"], np.array(found) @ one["I_v"]])) == len(one["A1"]) + len(found) for one in seen]
-    return sum(full) > len(seen) / 2
+    full = [
+        rank(np.vstack([sample["A1"], np.array(momenta) @ sample["I_v"]])) == len(sample["A1"]) + len(momenta)
+        for sample in samples
+    ]
+    return sum(full) > len(samples) / 2
 
 
 __all__ = ["Coefficients", "candidates", "kept_momenta", "momenta_function", "momenta_of"]

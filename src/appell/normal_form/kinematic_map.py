@@ -66,11 +66,11 @@ class Kinematics:
         seeds.update({x: Value(0) for fr in system.frictions for x in fr.multipliers})
         lower = lowering(seeds, q, v, a)
         qd = lower.column(system.rates.values())
-        own = len(system.coordinates)
-        moved, rates = take(qd, range(own)), take(qd, range(own, system.nq))
-        n0 = column(substitute(moved, [v], [zeros(system.nv)]), rates)
-        N = column(jacobian(moved, v), zeros(system.nq - own, system.nv))
-        return Kinematics(t, q, v, a, p, lower, qd, N, n0, own)
+        coordinates = len(system.coordinates)
+        qd_coordinates, state_rates = take(qd, range(coordinates)), take(qd, range(coordinates, system.nq))
+        n0 = column(substitute(qd_coordinates, [v], [zeros(system.nv)]), state_rates)
+        N = column(jacobian(qd_coordinates, v), zeros(system.nq - coordinates, system.nv))
+        return Kinematics(t, q, v, a, p, lower, qd, N, n0, coordinates)
 
     def drift(self, y: Value) -> Value:
         """∂y/∂t + ∂y/∂q q̇: the derivative of y along the motion at a = 0."""
@@ -97,18 +97,18 @@ class Kinematics:
 
     def _coordinates_only(self, y: Value) -> Value:
         """y, (nq, k), with zeros for the states of first order."""
-        rest = y.shape[0] - self.own
-        return column(y[: self.own, :], zeros(rest, y.shape[1])) if rest else y
+        states = y.shape[0] - self.own
+        return column(y[: self.own, :], zeros(states, y.shape[1])) if states else y
 
     def lag(self) -> Value:
         """C v of `structure`, (nv, 1), by (Ṅ − ∂_q(N v + n0) N) v = ∂_t(N v) + ∂_q(N v) n0 − ∂_q n0 N v.
 
         Zero where kinematics do not depend on time and n0 = 0: then only forces change H.
         """
-        moved = self.N @ self.v
-        of_n0 = self._coordinates_only(derivative_along(self.n0, [self.q], [moved]))
-        left = derivative_along(moved, [self.t, self.q], [1, self.n0]) - of_n0
-        return zeros(self.v.numel()) if is_zero(left) else pseudo_inverse_times(self.N, left)
+        qd_v = self.N @ self.v
+        of_n0 = self._coordinates_only(derivative_along(self.n0, [self.q], [qd_v]))
+        twist_v = derivative_along(qd_v, [self.t, self.q], [1, self.n0]) - of_n0
+        return zeros(self.v.numel()) if is_zero(twist_v) else pseudo_inverse_times(self.N, twist_v)
 
     def structure(self) -> tuple[Value, Value]:
         """C = N⁺(Ṅ − ∂_q(N v + n0) N), (nv, nv), and the defect (I − N N⁺)(…), (nq, nv), zero where C is sufficient."""

@@ -139,9 +139,9 @@ def _fitted(A: Array, b: Array) -> Array:
 
 def _is_quadratic(p: _FreeAccelerations) -> bool:
     """Whether ∂²ρ/∂y² is the same at three points far apart."""
-    k, one = p.B.shape[1], np.ones(1)
+    k, unit = p.B.shape[1], np.ones(1)
     rng = np.random.default_rng(0)
-    at = [p.curvature(size * rng.standard_normal(k), one) for size in (0.0, 1.0, 30.0)]
+    at = [p.curvature(size * rng.standard_normal(k), unit) for size in (0.0, 1.0, 30.0)]
     scale = np.abs(at[0]).max(initial=0)
     return all(np.abs(S - at[0]).max(initial=0) <= 1e-9 * (scale + np.finfo(float).tiny) for S in at)
 
@@ -241,9 +241,9 @@ def _hard_case(s: Array, gamma: Array, c: float, U: Array, sign: float) -> Found
     end = s[-1]
     at_end = s >= end * (1 - 1e-12)
     y = np.where(at_end, 0.0, gamma / end / np.where(at_end, 1.0, 1 - s / end))
-    rest = float(0.5 * s @ y**2 + gamma @ y + c)
+    phi_end = float(0.5 * s @ y**2 + gamma @ y + c)
     tau = np.zeros(len(s))
-    tau[-1] = np.sqrt(max(-2 * rest / end, 0.0))
+    tau[-1] = np.sqrt(max(-2 * phi_end / end, 0.0))
     return U @ (y + tau), np.array([sign / end]), U @ (y - tau), Status.TIE
 
 
@@ -257,18 +257,18 @@ def _multistart(p: _FreeAccelerations, m2: int, start: Array | None) -> Found:
     rng = np.random.default_rng(0)
     starts: list[Array] = [] if start is None else [_fitted(p.B, start - p.a_c)]
     starts += [rng.standard_normal(k) * 10.0 ** (i % 4 - 1) for i in range(MINIMUM_STARTS)]
-    found: list[tuple[float, Array, Array]] = []
+    points: list[tuple[float, Array, Array]] = []
     for y in starts:
         root = _stationary(p, y)
-        if root is None or any(np.abs(root[0] - z).max() < 1e-6 * (1 + np.abs(z).max()) for _, z, _ in found):
+        if root is None or any(np.abs(root[0] - z).max() < 1e-6 * (1 + np.abs(z).max()) for _, z, _ in points):
             continue
-        found.append((float(root[0] @ root[0]), *root))
-    if not found:
+        points.append((float(root[0] @ root[0]), *root))
+    if not points:
         return None, None, None, Status.NO_SOLUTION
-    found.sort(key=lambda point: point[0])
-    other = found[1][1] if len(found) > 1 else None
-    tie = other is not None and found[1][0] - found[0][0] <= MINIMUM_TIE * found[0][0]
-    return found[0][1], found[0][2], other, Status.TIE if tie else Status.OK
+    points.sort(key=lambda point: point[0])
+    other = points[1][1] if len(points) > 1 else None
+    tie = other is not None and points[1][0] - points[0][0] <= MINIMUM_TIE * points[0][0]
+    return points[0][1], points[0][2], other, Status.TIE if tie else Status.OK
 
 
 def _stationary(p: _FreeAccelerations, y: Array) -> tuple[Array, Array] | None:

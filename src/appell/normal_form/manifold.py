@@ -80,12 +80,12 @@ def largest_moves(parts: Mapping[str, Array], q: Array, v: Array) -> tuple[Array
 
 def residuals_from(form: NormalForm, parts: Mapping[str, Array], q: Array, v: Array) -> Residuals:
     """Residuals from their parts, at one state or at a batch of them."""
-    out, row = {name: parts[name] for name in RESIDUAL_PARTS[:4]}, np.abs(parts["A"])
+    values, row = {name: parts[name] for name in RESIDUAL_PARTS[:4]}, np.abs(parts["A"])
     terms = [np.einsum("...ij,...j->...i", row, most) for most in largest_moves(parts, q, v)]
-    for name, term, here in (("f0_scale", terms[0], form.levels == 0), ("f1_scale", terms[1], form.levels < 2)):
-        size, slope = out[name] + term[..., here], row[..., here, :].any(axis=-1)
-        out[name] = np.where(slope, size, np.maximum(size, 1.0))  # a row with zero gradient
-    return Residuals(**out)
+    for name, term, of_level in (("f0_scale", terms[0], form.levels == 0), ("f1_scale", terms[1], form.levels < 2)):
+        size, slope = values[name] + term[..., of_level], row[..., of_level, :].any(axis=-1)
+        values[name] = np.where(slope, size, np.maximum(size, 1.0))  # a row with zero gradient
+    return Residuals(**values)
 
 
 def faces_crossed(parts: Mapping[str, Array], q: Array, v: Array, tolerance: float, atol: float) -> NDArray[np.bool_]:
@@ -121,12 +121,12 @@ def _least_step(M: Array, A: Array, size: Array, f: Array, Z: Array) -> Array:
     mass = np.diag(M)
     if mass.max() > DISPARATE * mass.min() and disparity(M, lengths(A, size)) > DISPARATE:
         M = np.diag(balanced(lengths(A, size)))  # M would let light bodies dominate rows with heavy ones
-    moved = not np.array_equal(Z, np.eye(len(M)))
-    space = RowSpace.of(Z.T @ M @ Z, A @ Z, np.sqrt(size**2 @ Z**2), 0.0) if moved else RowSpace.of(M, A, size)
+    restricted = not np.array_equal(Z, np.eye(len(M)))
+    space = RowSpace.of(Z.T @ M @ Z, A @ Z, np.sqrt(size**2 @ Z**2), 0.0) if restricted else RowSpace.of(M, A, size)
     step = space.full_step(f)
     if step is None:
         step = space.step(f, space.rank)
-    return Z @ step if moved else step
+    return Z @ step if restricted else step
 
 
 def project(
@@ -146,35 +146,39 @@ def project(
     """
     blocks0 = form.select("M", "N", "A0", "f0", "f0_scale", "A_size")
     blocks1 = form.select("M", "A1", "f1", "f1_scale", "A_size")
-    first, second = form.levels == 0, form.levels < 2
+    holonomic, velocity_rows = form.levels == 0, form.levels < 2
     q, last = normalise(form, q), np.inf
-    for _ in range(PROJECTION_ITERATIONS if first.any() else 0):
-        out = blocks0(t, q, v, p)
-        left = relative(out["f0"], out["f0_scale"])[_moves(out["A0"])].max(initial=0.0)
-        if not RESIDUAL_ROUNDING < left < np.inf or (left > 0.5 * last and left < RESIDUAL_STALLED):
+    for _ in range(PROJECTION_ITERATIONS if holonomic.any() else 0):
+        blocks = blocks0(t, q, v, p)
+        residual = relative(blocks["f0"], blocks["f0_scale"])[_moves(blocks["A0"])].max(initial=0.0)
+        if not RESIDUAL_ROUNDING < residual < np.inf or (residual > 0.5 * last and residual < RESIDUAL_STALLED):
             break
-        step = _least_step(out["M"], out["A0"], out["A_size"][first], out["f0"], _free_directions(out["N"], fixed_q))
-        q, last = normalise(form, q + out["N"] @ step), left
+        step = _least_step(
+            blocks["M"], blocks["A0"], blocks["A_size"][holonomic], blocks["f0"], _free_directions(blocks["N"], fixed_q)
+        )
+        q, last = normalise(form, q + blocks["N"] @ step), residual
     last = np.inf
-    for _ in range(PROJECTION_ITERATIONS if second.any() else 0):
-        out = blocks1(t, q, v, p)
-        left = relative(out["f1"], out["f1_scale"])[_moves(out["A1"])].max(initial=0.0)
-        if not RESIDUAL_ROUNDING < left < np.inf or (left > 0.5 * last and left < RESIDUAL_STALLED):
+    for _ in range(PROJECTION_ITERATIONS if velocity_rows.any() else 0):
+        blocks = blocks1(t, q, v, p)
+        residual = relative(blocks["f1"], blocks["f1_scale"])[_moves(blocks["A1"])].max(initial=0.0)
+        if not RESIDUAL_ROUNDING < residual < np.inf or (residual > 0.5 * last and residual < RESIDUAL_STALLED):
             break
-        v = v + _least_step(out["M"], out["A1"], out["A_size"][second], out["f1"], _free_directions(np.eye(form.nv), fixed_v))
-        last = left
+        v = v + _least_step(
+            blocks["M"], blocks["A1"], blocks["A_size"][velocity_rows], blocks["f1"], _free_directions(np.eye(form.nv), fixed_v)
+        )
+        last = residual
     return q, v
 
 
 def _moves(A: Array) -> Mask:
-    """The rows that a step can change."""
+    """Which rows a step can change: those with a gradient."""
     return np.asarray(A.any(axis=1))
 
 
 def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[float, Array, Array]]:
     """Random states (t, q, v) of the constraint manifold; fewer than `tries` where Newton's method does not converge."""
     rng = np.random.default_rng(seed)
-    found = []
+    states = []
     for _ in range(2 * tries):
         t = random_time(rng, form.around)
         q, v = random_state(form.nq, form.nv, rng, form.around)
@@ -185,7 +189,7 @@ def find(form: NormalForm, p: Array, seed: int, tries: int = 3) -> list[tuple[fl
             except np.linalg.LinAlgError:
                 arrived = False
         if arrived and np.isfinite(q).all() and np.isfinite(v).all():
-            found.append((t, q, v))
-        if len(found) == tries:
+            states.append((t, q, v))
+        if len(states) == tries:
             break
-    return found
+    return states

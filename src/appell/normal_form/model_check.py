@@ -59,8 +59,10 @@ def _degree(form: NormalForm) -> None:
         return
     fn, rng = form.select("M"), np.random.default_rng(3)
     for inputs, out in finite_samples(fn, count=4, around=form.around):
-        other = [x if port.name != "v" else y for port, x, y in zip(fn.inputs, inputs, random_inputs(fn, rng), strict=True)]
-        M, M_other = out["M"], fn(*other)["M"]
+        other_inputs = [
+            x if port.name != "v" else y for port, x, y in zip(fn.inputs, inputs, random_inputs(fn, rng), strict=True)
+        ]
+        M, M_other = out["M"], fn(*other_inputs)["M"]
         if np.isfinite(M_other).all() and np.abs(M - M_other).max() > 1e-9 * max(np.abs(M).max(), np.abs(M_other).max()):
             raise ModelError(
                 "the kinetic energy is not of degree at most 2 in the velocities; Lagrange's equations of mechanics need"
@@ -72,11 +74,11 @@ def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
     linear = [row for row in form.rows if row.linear]
     free = [row for row in form.rows if not row.linear]
     lowest = [("f0", "f1", "a0")[row.level] for row in linear]
-    place = [sum(r.level == 0 or (row.level == 1 and r.level == 1) for r in linear[:k]) for k, row in enumerate(linear)]
+    index = [sum(r.level == 0 or (row.level == 1 and r.level == 1) for r in linear[:k]) for k, row in enumerate(linear)]
     for k, row in enumerate(linear):
         if all(np.abs(out["A"][k]).max() <= ENTRY_ROUNDING * out["A_size"][k].max() for _, out in samples):
-            own = [out[lowest[k]][k if row.level == 2 else place[k]] for _, out in samples]
-            satisfied = all(abs(f) < 1e-12 for f in own)
+            values = [out[lowest[k]][k if row.level == 2 else index[k]] for _, out in samples]
+            satisfied = all(abs(f) < 1e-12 for f in values)
             if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism has redundant rows
                 _complain(row.constraint.name, satisfied)
     for k, row in enumerate(free):
@@ -107,36 +109,38 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
     for rows_name, residual_name, rows in levels:
         if len(rows) < 2 or not any(row.level == _top(rows_name) for row in rows):
             continue
-        here = samples if residual_name == "f0" else _on_manifold(form, samples, residual_name)
-        kept = form.levels <= _top(rows_name)
-        verdicts = [_conflict(out[rows_name], out["A_size"][kept], out[residual_name]) for _, out in here]
+        states = samples if residual_name == "f0" else _on_manifold(form, samples, residual_name)
+        at_level = form.levels <= _top(rows_name)
+        verdicts = [_conflict(out[rows_name], out["A_size"][at_level], out[residual_name]) for _, out in states]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
-            stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in here)
-            if residual_name != "a0" and (not all(stays) or _satisfiable(form, here, residual_name)):
+            stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in states)
+            if residual_name != "a0" and (not all(stays) or _satisfiable(form, states, residual_name)):
                 continue  # no conflict here: another branch of f_I = 0 was found
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
 
 
 def _top(rows_name: str) -> int:
-    """The highest level among some rows."""
+    """The highest level among the rows of a matrix, by its name."""
     return {"A0": 0, "A1": 1, "A": 2}[rows_name]
 
 
 def _on_manifold(form: NormalForm, samples: list[Sample], residual: str) -> list[Sample]:
     """The samples moved onto f = 0, and onto ḟ = 0 where accelerations are checked, where Newton's method converges."""
-    fn, moved = form.select("A", "A_size", "A1", "f1", "a0"), []
+    fn, on_rows = form.select("A", "A_size", "A1", "f1", "a0"), []
     for (t, q, v, p, *_), _ in samples:
         with np.errstate(all="ignore"):
             q, u = project(form, float(t), q, v, p)
             v = v if residual == "f1" else u
-            left = residuals(form, float(t), q, v, p)
-            arrived = (relative(left.f0, left.f0_scale) < 1e-11).all() and (residual == "f1" or left.relative < 1e-11)
+            distance = residuals(form, float(t), q, v, p)
+            arrived = (relative(distance.f0, distance.f0_scale) < 1e-11).all() and (
+                residual == "f1" or distance.relative < 1e-11
+            )
             out = fn(t, q, v, p)
         if arrived and all(np.isfinite(x).all() for x in out.values()):
-            moved.append(([t, q, v, p], out))
-    return moved
+            on_rows.append(([t, q, v, p], out))
+    return on_rows
 
 
 def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
@@ -172,8 +176,8 @@ def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent
         step = -least_squares(A, f, NEWTON_LOST)
         q, v = (normalise(form, q + out["N"] @ step), v) if residual == "f0" else (q, v + step)
     out = fn(t, q, v, p)
-    left = relative(out[residual], out[f"{residual}_scale"])
-    return bool(left[support].max(initial=0.0) < 1e-9 < 1e-6 < left[dependent])
+    relative_residuals = relative(out[residual], out[f"{residual}_scale"])
+    return bool(relative_residuals[support].max(initial=0.0) < 1e-9 < 1e-6 < relative_residuals[dependent])
 
 
 def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool:
@@ -181,10 +185,10 @@ def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool
     for (t, q, v, p, *_), _ in samples:
         with np.errstate(all="ignore"):
             try:
-                left = residuals(form, float(t), *nearest(form, float(t), q, v, p), p)
+                distance = residuals(form, float(t), *nearest(form, float(t), q, v, p), p)
             except np.linalg.LinAlgError:
                 continue
-        f, size = (left.f0, left.f0_scale) if residual == "f0" else (left.f1, left.f1_scale)
+        f, size = (distance.f0, distance.f0_scale) if residual == "f0" else (distance.f1, distance.f1_scale)
         if (relative(f, size) < 1e-10).all():
             return True
     return False
@@ -192,8 +196,8 @@ def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool
 
 def _reactions(form: NormalForm, samples: list[Sample]) -> None:
     """Given directions W must be able to enforce the rows: (M, −W; A, 0) must not lose more rank than A."""
-    given = [f"'{row.constraint.name}'" for row in form.rows if row.linear and row.constraint.reaction is not None]
-    if not given:
+    names = [f"'{row.constraint.name}'" for row in form.rows if row.linear and row.constraint.reaction is not None]
+    if not names:
         return
     for _, out in samples:
         M, scale = out["M"], 1 / np.sqrt(np.where(np.diag(out["M"]) > 0, np.diag(out["M"]), 1))
@@ -202,7 +206,7 @@ def _reactions(form: NormalForm, samples: list[Sample]) -> None:
         if rank(K, as_given=True) >= len(M) + rank(A, as_given=True):
             return
     raise ConstraintError(
-        f"the given reaction of constraint {' or '.join(given)} cannot keep it: a force along reaction= changes accelerations"
+        f"the given reaction of constraint {' or '.join(names)} cannot keep it: a force along reaction= changes accelerations"
         " only within the constraint (A M⁻¹ W has no inverse at any random state)"
     )
 

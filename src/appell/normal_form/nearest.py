@@ -69,11 +69,11 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
 
     If all fail, rows may have no value in the unit box, and the starts are taken farther out.
     """
-    rng, found = np.random.default_rng(seed), []
+    rng, states = np.random.default_rng(seed), []
     for k in range(2 * count):
         t = random_time(rng, form.around)
         q, v = random_state(form.nq, form.nv, rng, form.around)
-        if k >= count and not found and (form.around is None or "q" not in form.around):
+        if k >= count and not states and (form.around is None or "q" not in form.around):
             q = _far(form, t, v, p, rng)
         with np.errstate(all="ignore"):
             try:
@@ -84,10 +84,10 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
             except np.linalg.LinAlgError:
                 arrived = False
         if arrived and np.isfinite(q).all() and np.isfinite(v).all():
-            found.append((t, q, v))
-        if len(found) == count:
+            states.append((t, q, v))
+        if len(states) == count:
             break
-    return found
+    return states
 
 
 def _far(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
@@ -118,8 +118,8 @@ def _positions(form: NormalForm, t: float, q0: Array, v: Array, p: Array, fixed:
         return normalise(form, q + fn(t, q, v, p)["N"] @ (free @ (root @ dx)))
 
     def apart(q: Array) -> Array:
-        across = fn(t, q, v, p)["N"] @ free @ root
-        return in_columns(across, q - q0)
+        basis = fn(t, q, v, p)["N"] @ free @ root
+        return in_columns(basis, q - q0)
 
     return Level(rows, move, apart, float(np.linalg.norm(in_columns(start["N"] @ free @ root, q0))))
 
@@ -127,14 +127,14 @@ def _positions(form: NormalForm, t: float, q0: Array, v: Array, p: Array, fixed:
 def _velocities(form: NormalForm, t: float, q: Array, v0: Array, p: Array, fixed: Mask | None) -> Level:
     fn = form.select("M", "A1", "f1", "f1_scale")
     free = _unfixed(np.eye(form.nv), fixed)
-    across = free @ _root(free.T @ fn(t, q, v0, p)["M"] @ free)
+    basis = free @ _root(free.T @ fn(t, q, v0, p)["M"] @ free)
 
     def rows(v: Array) -> tuple[Array, Array, Array]:
         out = fn(t, q, v, p)
-        return out["f1"], out["f1_scale"], out["A1"] @ across
+        return out["f1"], out["f1_scale"], out["A1"] @ basis
 
-    back = left_inverse(across)
-    return Level(rows, lambda v, dx: v + across @ dx, lambda v: back @ (v - v0), float(np.linalg.norm(back @ v0)))
+    inverse = left_inverse(basis)
+    return Level(rows, lambda v, dx: v + basis @ dx, lambda v: inverse @ (v - v0), float(np.linalg.norm(inverse @ v0)))
 
 
 def _unfixed(N: Array, fixed: Mask | None) -> Array:
@@ -195,13 +195,13 @@ def _damped(
     """One Levenberg–Marquardt step: min |f + A dx|² + (damping |A|)² |dx|², with more damping until |f| decreases."""
     g, J = f / weights, A / weights[:, None]
     U, sizes, Vh = singular(J, economical=True)
-    here = float(np.linalg.norm(g))
+    norm = float(np.linalg.norm(g))
     for _ in range(40):
         cut = damping * sizes[0]
         gains = np.where(sizes > NEWTON_LOST * sizes[0], sizes, 0) / (sizes**2 + cut**2)
         trial = level.move(z, -Vh.T @ (gains * (U.T @ g)))
         f_new, scale, A_new = level.rows(trial)
-        if np.isfinite(f_new).all() and np.isfinite(A_new).all() and float(np.linalg.norm(f_new / weights)) < here:
+        if np.isfinite(f_new).all() and np.isfinite(A_new).all() and float(np.linalg.norm(f_new / weights)) < norm:
             return trial, f_new, scale, A_new, damping / 10 if damping > 1e-14 else 0.0, True
         damping = max(10 * damping, 1e-8)
         if damping > 1e6:
@@ -211,34 +211,34 @@ def _damped(
 
 def _slide(level: Level, z: Array) -> Array:
     """x ← x − s (I − A⁺A)(x − x₀) along f = 0 while the distance decreases."""
-    apart = level.apart(z)
-    if not len(apart) or not np.isfinite(apart).all():
+    offset = level.apart(z)
+    if not len(offset) or not np.isfinite(offset).all():
         return z
-    here, last, stride = float(apart @ apart), None, 1.0
+    square, last, stride = float(offset @ offset), None, 1.0
     for _ in range(SLIDE):
-        way = _tangent(level.rows(z)[2], apart)
-        if np.linalg.norm(way) <= NORMAL * (np.linalg.norm(apart) + 1e-6 * level.size):
+        tangent = _tangent(level.rows(z)[2], offset)
+        if np.linalg.norm(tangent) <= NORMAL * (np.linalg.norm(offset) + 1e-6 * level.size):
             break
         if last is not None:  # Barzilai–Borwein: the curvature along the last step
-            dx, dg = apart - last[0], way - last[1]
+            dx, dg = offset - last[0], tangent - last[1]
             stride = float(np.clip(dx @ dx / max(abs(dx @ dg), 1e-300), 0.05, 20.0))
         for _ in range(30):
-            trial = _reach(level, level.move(z, -stride * way))
-            there = level.apart(trial)
-            if _kept(level, trial, here) and float(there @ there) < here:
+            trial = _reach(level, level.move(z, -stride * tangent))
+            new_offset = level.apart(trial)
+            if _kept(level, trial, square) and float(new_offset @ new_offset) < square:
                 break
             stride /= 2
         else:
             break
-        last, z, apart, here = (apart, way), trial, there, float(there @ there)
+        last, z, offset, square = (offset, tangent), trial, new_offset, float(new_offset @ new_offset)
     return z
 
 
 def _kept(level: Level, z: Array, square: float) -> bool:
     """Whether z is on the constraints, relative to their terms and to what they change over the distance √square from x₀."""
     f, scale, A = level.rows(z)
-    reached = scale + np.linalg.norm(A, axis=1) * np.sqrt(square)
-    return bool(np.isfinite(f).all() and (np.abs(f) <= 1e-12 * reached).all())
+    sizes = scale + np.linalg.norm(A, axis=1) * np.sqrt(square)
+    return bool(np.isfinite(f).all() and (np.abs(f) <= 1e-12 * sizes).all())
 
 
 def _tangent(A: Array, x: Array) -> Array:

@@ -14,13 +14,13 @@ EPSILON = {"double": 2.0**-52, "float": 2.0**-23}
 @remembered
 def next_break(form: NormalForm, breaks: Breaks, scalar: str = "double") -> Fn:
     """The first break after t, and the last one before it; ±`FAR` where there is none. `form`: that of the branched system."""
-    found, p = {}, form.inputs["p"]
+    outputs, p = {}, form.inputs["p"]
     for name, direction in (("next", 1), ("last", -1)):
         expression, letters = breaks.following(direction, EPSILON[scalar])
         for letter, meaning in letters.items():
             form.lower.bind({letter: form.lower(meaning)})
-        found[name] = (form.lower(expression), ())
-    return make_fn("next_break", {"t": (form.inputs["t"], ()), "p": (p, (p.numel(),))}, found)
+        outputs[name] = (form.lower(expression), ())
+    return make_fn("next_break", {"t": (form.inputs["t"], ()), "p": (p, (p.numel(),))}, outputs)
 
 
 __all__ = ["next_break"]

@@ -93,8 +93,8 @@ class Outputs(Mapping[str, tuple[Value, tuple[int, ...]]]):
 
     def changed(self, change: Callable[[str, Value], Value]) -> Outputs:
         """The outputs with change(name, value) in place of each value, formed on first use."""
-        later = lambda name: lambda: change(name, self[name][0])
-        return Outputs({name: (later(name), shape) for name, (_, shape) in self._given.items()})
+        formed_later = lambda name: lambda: change(name, self[name][0])
+        return Outputs({name: (formed_later(name), shape) for name, (_, shape) in self._given.items()})
 
 
 @dataclass(frozen=True)
@@ -138,8 +138,8 @@ class NormalForm:
     @property
     def moves(self) -> Value:
         """(nq, nv + states): the possible changes of q, by displacements N δ and by values of states."""
-        own = self.nq - self.states
-        return block_matrix([[self["N"], column(zeros(own, self.states), Value.eye(self.states))]])
+        coordinates = self.nq - self.states
+        return block_matrix([[self["N"], column(zeros(coordinates, self.states), Value.eye(self.states))]])
 
     @property
     def state_rates(self) -> Value:
@@ -194,8 +194,8 @@ class NormalForm:
 
     def lowered_values(self, expressions: Mapping[str, Any], system: System) -> dict[str, Value]:
         """Graph values of named expressions, with q̇ replaced by the velocities v."""
-        given = {name_in(name): e for name, e in table_of(expressions, "pseudo=").items()}
-        return {name: self.lower(system.in_velocities(symbolic(e, f"pseudo-velocity '{name}'"))) for name, e in given.items()}
+        by_name = {name_in(name): e for name, e in table_of(expressions, "pseudo=").items()}
+        return {name: self.lower(system.in_velocities(symbolic(e, f"pseudo-velocity '{name}'"))) for name, e in by_name.items()}
 
 
 def _inputs(form: NormalForm, values: Sequence[Value]) -> dict[str, tuple[Value, tuple[int, ...]]]:
@@ -225,17 +225,17 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     if system.prescribed:
         f = system.prescribed[0]
         raise ModelError(f"the prescribed function '{f}' of {system.name} has no value yet; give parameters={{{f}: …}}")
-    own = mechanics(system)
-    kin = own.kinematics()
+    mech = mechanics(system)
+    kin = mech.kinematics()
     said = Said.of(system, contacts)
     rows = Rows.of(said, kin)
     faces = Faces.of(system, kin)
-    inertia = own.inertia(kin)
+    inertia = mech.inertia(kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
-    forces, face_law, friction_law, open_forces = split_forces(system, said, kin, rows.lam, lambda: own.forces(kin))
+    forces, face_law, friction_law, open_forces = split_forces(system, said, kin, rows.lam, lambda: mech.forces(kin))
     law = Law.of(forces, said, rows, kin)
-    V = own.potential(kin)
-    free = None if said.constraints else own.free(kin, forces)
+    V = mech.potential(kin)
+    free = None if said.constraints else mech.free(kin, forces)
     explicit_time = inertia.power + kin.partial_t(V)
     if not is_zero(kin.n0):
         explicit_time += kin.slope(V).T @ kin.n0
@@ -243,7 +243,7 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     outputs = Outputs({
         "M": (lambda: inertia.formed[0], (nv, nv)),
         "h": (lambda: inertia.formed[1], (nv,)),
-        "Q": (lambda: (forces if law is None else law.rest) + own.pull(kin), (nv,)),
+        "Q": (lambda: (forces if law is None else law.rest) + mech.pull(kin), (nv,)),
         "forces": (forces, (nv,)),
         "A": (rows.A, (m, nv)),
         "a0": (rows.a0, (m,)),

@@ -84,15 +84,15 @@ def _independent(form: NormalForm) -> Policies:
 
 
 def _chosen(
-    form: NormalForm, p: Array, start: State | None, here: dict[str, Array] | None, near: State | None = None
+    form: NormalForm, p: Array, start: State | None, blocks: dict[str, Array] | None, fallback: State | None = None
 ) -> Policies:
     """The policies from the blocks at the start, or at random states of the manifold."""
     fn = form.select("M", "A", "A_size")
-    samples = [out for out in (_at_random(form, p) if here is None else [here]) if _finite(out)]
+    samples = [out for out in (_at_random(form, p) if blocks is None else [blocks]) if _finite(out)]
     if not samples:  # no state on the manifold was found: use any
         samples = [out for _, out in finite_samples(fn, count=5, parameters=p, around=form.around)]
-    if not samples and near is not None:
-        samples = [out for out in [fn(*near, p)] if _finite(out)]
+    if not samples and fallback is not None:
+        samples = [out for out in [fn(*fallback, p)] if _finite(out)]
     if not samples:
         raise ModelError("the mass matrix or the constraint rows have no finite value at any random state")
     metric = _balance(form, fn, samples, p)
@@ -100,8 +100,8 @@ def _chosen(
     spaces: dict[int, list[RowSpace]] = {}
     for level in (3, 2, 1):
         rows = form.levels < level
-        known = level < 3 and (rows == (form.levels < level + 1)).all()
-        spaces[level] = spaces[level + 1] if known else [_space(out, rows, gamma, metric) for out in samples]
+        same_rows = level < 3 and (rows == (form.levels < level + 1)).all()
+        spaces[level] = spaces[level + 1] if same_rows else [_space(out, rows, gamma, metric) for out in samples]
     ranks = {level: max(space.rank for space in spaces[level]) for level in spaces}
     linear = [row.constraint.name for row in form.rows if row.linear]
     full = max(spaces[3], key=lambda space: space.rank)
@@ -184,9 +184,9 @@ def _refuse_singular(
     """Raises unless the rank at a start is clear and that of its neighbourhood."""
     if not space.clear:
         rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
-        near = space.unclear.max()
+        worst = space.unclear.max()
         raise SingularConfiguration(
-            f"constraints are nearly dependent at the start (σ = {near:.1e}; {rows} against the others): neither redundant nor"
+            f"constraints are nearly dependent at the start (σ = {worst:.1e}; {rows} against the others): neither redundant nor"
             " independent, so that accelerations have no digits. Drop a row, correct its numbers, or start elsewhere",
             time=start[0],
         )
@@ -194,8 +194,8 @@ def _refuse_singular(
         return
     rng = np.random.default_rng(5)
     for _ in range(2):
-        there = _beside(form, p, start, space, rng, metric)
-        if there is not None and there.sigma[space.rank] > RANK_RISES:
+        neighbour = _beside(form, p, start, space, rng, metric)
+        if neighbour is not None and neighbour.sigma[space.rank] > RANK_RISES:
             rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
             raise SingularConfiguration(
                 f"branches of the motion meet at the start: {len(names)} constraints have rank {space.rank} there and a higher"
@@ -212,26 +212,26 @@ RANK_RISES = 1e-5
 def _beside(
     form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.random.Generator, metric: Array | None
 ) -> RowSpace | None:
-    """The rows at a nearby state on the independent ones, where their directions have changed by some hundredths of a
-    radian."""
+    """The rows at a nearby state that satisfies the independent ones, where their directions have changed by some hundredths
+    of a radian; None if there is none."""
     t, q, v = start
-    fn, first = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
-    here = fn(t, q, v, p)
+    fn, holonomic = form.select("M", "N", "A", "A_size", "A0", "f0"), form.levels == 0
+    blocks = fn(t, q, v, p)
     weight = lambda out: out["M"] if metric is None else np.diag(metric)
-    strong = RowSpace.of(weight(here), here["A0"], here["A_size"][first])
-    direction = here["N"] @ space.kernel(rng.standard_normal(len(space.K)), space.rank)
-    there, shortest = None, 1e-9 * (1e-3 + np.abs(q).max(initial=0.0)) / (np.abs(direction).max(initial=0.0) or 1.0)
+    strong = RowSpace.of(weight(blocks), blocks["A0"], blocks["A_size"][holonomic])
+    direction = blocks["N"] @ space.kernel(rng.standard_normal(len(space.K)), space.rank)
+    rows_there, shortest = None, 1e-9 * (1e-3 + np.abs(q).max(initial=0.0)) / (np.abs(direction).max(initial=0.0) or 1.0)
     for length in shortest * 3.0 ** np.arange(22):
-        moved = normalise(form, q + length * direction)
+        q_near = normalise(form, q + length * direction)
         for _ in range(4):
-            out = fn(t, moved, v, p)
+            out = fn(t, q_near, v, p)
             if not _finite(out):
                 break
             rows = RowSpace.scaled(weight(out), out["A0"], strong.s)
-            moved = normalise(form, moved + out["N"] @ rows.step(out["f0"], strong.rank))
+            q_near = normalise(form, q_near + out["N"] @ rows.step(out["f0"], strong.rank))
         if not _finite(out):
             break
-        there = RowSpace.scaled(weight(out), out["A"], space.s)
-        if np.linalg.norm(there.Y - space.Y) > 0.02:
+        rows_there = RowSpace.scaled(weight(out), out["A"], space.s)
+        if np.linalg.norm(rows_there.Y - space.Y) > 0.02:
             break
-    return there
+    return rows_there

@@ -91,20 +91,20 @@ def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces
     kin.lower.bind({face.multiplier: open_[i] for i, face in enumerate(system.unilateral)})
     kin.lower.bind({x: tangential[i] for i, x in enumerate(multipliers)})
     kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(said.constraints)})
-    whole, other = forces(), column(open_, tangential)
-    every = column(lam, other)
-    bent = depends(whole, every) and depends(jacobian(whole, every), every)
-    nonlinear = OpenForces(whole, every) if bent else None
-    if not depends(whole, other):
-        return ForceSplit(whole, None, None, nonlinear)
-    none = zeros(other.numel())
+    all_forces, open_lam = forces(), column(open_, tangential)
+    all_lam = column(lam, open_lam)
+    bent = depends(all_forces, all_lam) and depends(jacobian(all_forces, all_lam), all_lam)
+    nonlinear = OpenForces(all_forces, all_lam) if bent else None
+    if not depends(all_forces, open_lam):
+        return ForceSplit(all_forces, None, None, nonlinear)
+    nothing = zeros(open_lam.numel())
 
-    def law(own: Value) -> OpenLaw | None:
-        slope = jacobian(whole, own)
-        affine = not depends(slope, column(other, lam))
-        return OpenLaw(substitute(slope, [other], [none]), affine) if depends(whole, own) else None
+    def law(lam_of_kind: Value) -> OpenLaw | None:
+        slope = jacobian(all_forces, lam_of_kind)
+        affine = not depends(slope, column(open_lam, lam))
+        return OpenLaw(substitute(slope, [open_lam], [nothing]), affine) if depends(all_forces, lam_of_kind) else None
 
-    return ForceSplit(substitute(whole, [other], [none]), law(open_), law(tangential), nonlinear)
+    return ForceSplit(substitute(all_forces, [open_lam], [nothing]), law(open_), law(tangential), nonlinear)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +143,9 @@ class Law:
         else:
             rest = column(*(Value(0) if i in places else forces[i] for i in range(forces.numel())))
             slope = zeros(*slope.shape)
-        given = any(c.reaction is not None for c in said.constraints)
+        directed = any(c.reaction is not None for c in said.constraints)
         F = take(forces, places)
-        return Law(lam, tuple(used(F, lam)), places, F, affine, rest, slope, given)
+        return Law(lam, tuple(used(F, lam)), places, F, affine, rest, slope, directed)
 
     def restricted(self, restrict: Any) -> Law:
         """The law with its velocities expressed in another state."""
@@ -166,24 +166,24 @@ class Law:
         if self.affine:
             F_lam = self.slope[list(self.places), list(self.used)]
             inverse = general_solve(Value.eye(len(self.used)) - C @ F_lam, Value.eye(len(self.used)))
-            lost = _largest(inverse) * (1 + _largest(abs(C) @ abs(F_lam)))
-            return F_lam @ (inverse @ bar), where(lost < LAW_DIGITS_LOST, 1.0, -float(Status.REACTION))
+            digits_lost = _largest(inverse) * (1 + _largest(abs(C) @ abs(F_lam)))
+            return F_lam @ (inverse @ bar), where(digits_lost < LAW_DIGITS_LOST, 1.0, -float(Status.REACTION))
         lam, step, terms = self._newton(bar, bar, C)
-        other, other_step, _ = self._newton(bar, -bar, C)
-        twice = where(largest(other_step) <= LAW_SETTLED * terms, largest(other - lam) > APART * terms, 0)
-        alone = where(twice, -float(Status.REACTION), 1.0)
-        margin = where(largest(step) <= LAW_SETTLED * terms, alone, -float(Status.REACTION))
+        other_lam, other_step, _ = self._newton(bar, -bar, C)
+        twice = where(largest(other_step) <= LAW_SETTLED * terms, largest(other_lam - lam) > APART * terms, 0)
+        one_solution = where(twice, -float(Status.REACTION), 1.0)
+        margin = where(largest(step) <= LAW_SETTLED * terms, one_solution, -float(Status.REACTION))
         return substitute(self.F, [take(self.lam, self.used)], [lam]), margin
 
     def _newton(self, bar: Value, start: Value, C: Value) -> tuple[Value, Value, Value]:
         """The used Λ, the last step and the size of the terms of (1)."""
-        unknown, one = take(self.lam, self.used), Value.eye(len(self.used))
+        unknown, identity = take(self.lam, self.used), Value.eye(len(self.used))
         J = jacobian(self.F, unknown)
         lam, step, terms = start, zeros(len(self.used)), Value(0)
         for _ in range(LAW_ITERATIONS):
             F, F_lam = substitute_all([self.F, J], [unknown], [lam])
             terms = largest(bar) + largest(abs(C) @ abs(F)) + LAW_FLOOR
-            step = general_solve(one - C @ F_lam, lam - bar - C @ F)
+            step = general_solve(identity - C @ F_lam, lam - bar - C @ F)
             lam = lam - step
         return lam, step, terms
 

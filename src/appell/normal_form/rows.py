@@ -125,22 +125,22 @@ def _second(r: Value, a: Value) -> Value:
 
 def _refuse_given_directions(said: Said, free: list[int]) -> None:
     """Raises for a given reaction beside a row nonlinear in the accelerations: Gauss's minimum has Aᵀλ + r_aᵀμ alone."""
-    given = [c.name for c in said.constraints if c.reaction is not None]
-    if not (free and given):
+    names = [c.name for c in said.constraints if c.reaction is not None]
+    if not (free and names):
         return
     name = said.constraints[free[0]].name
-    other = "it" if given == [name] else f"constraint '{given[0]}'"
+    which = "it" if names == [name] else f"constraint '{names[0]}'"
     raise ConstraintError(
-        f"constraint '{name}' is nonlinear in the accelerations, and {other} has a reaction direction of its own (reaction=):"
+        f"constraint '{name}' is nonlinear in the accelerations, and {which} has a reaction direction of its own (reaction=):"
         " Gauss's minimum is that of ideal constraints; leave reaction= out"
     )
 
 
 def _directions(said: Said, kin: Kinematics, linear: list[int], A: Value) -> Value:
-    given = [(k, said.reactions[i]) for k, i in enumerate(linear) if said.reactions[i] is not None]
-    W_t = scatter([([k], kin.lower.column(W or ()).T) for k, W in given], *A.shape)
-    rest = [k for k in range(len(linear)) if k not in {k for k, _ in given}]
-    return (W_t + scatter([([k], A[k, :]) for k in rest], *A.shape)).T
+    directed = [(k, said.reactions[i]) for k, i in enumerate(linear) if said.reactions[i] is not None]
+    W_t = scatter([([k], kin.lower.column(W or ()).T) for k, W in directed], *A.shape)
+    ideal = [k for k in range(len(linear)) if k not in {k for k, _ in directed}]
+    return (W_t + scatter([([k], A[k, :]) for k in ideal], *A.shape)).T
 
 
 def _row_rates(said: Said, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]) -> Value:

@@ -34,10 +34,10 @@ def unrolled(
     if policy.gamma and m:
         M, r = M + policy.gamma * (A.T @ A), r + policy.gamma * (A.T @ s)
     K = block_matrix([[M, A.T], [A, zeros(m, m)]])
-    velocities = [k for k, which in enumerate(order) if which < n]
+    velocities = [k for k, unknown in enumerate(order) if unknown < n]
     x, pivots = eliminated(K[list(order), list(order)], column(r, s)[list(order), :], velocities)
-    shares = (PIVOT if which < n else pivot for which in order)
+    shares = (PIVOT if unknown < n else pivot for unknown in order)
     margins = [p.left - share * p.size for p, share in zip(pivots, shares, strict=True)]
-    x = x[[place for _, place in sorted((which, k) for k, which in enumerate(order))], :]
+    x = x[[position for _, position in sorted((unknown, k) for k, unknown in enumerate(order))], :]
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
     return x[:n, :], -x[n:, :], margin

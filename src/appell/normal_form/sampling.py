@@ -39,14 +39,14 @@ def no_values(system: System, what: str) -> NoValues:
 def place_of(system: System) -> Around:
     """The state near which the system is checked: its `sample`, with defaults as for a start; "t": first and last time at which
     the tables among its functions of time have values, s, (2,)."""
-    ranges = [one.range for one in tables(system)]
-    times = {"t": np.array([max(first for first, _ in ranges), min(last for _, last in ranges)])} if ranges else {}
+    ranges = [table.range for table in tables(system)]
+    times = {"t": np.array([max(begin for begin, _ in ranges), min(last for _, last in ranges)])} if ranges else {}
     if system.sample is None:
         return times or None
     sample = system.sample
-    place = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
+    state = {name: np.array([sample.get(s, s.start) for s in symbols], dtype=float)
              for name, symbols in (("q", system.positions), ("v", system.velocities))}  # fmt: skip
-    return place | times | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value
+    return state | times | {"p": np.array([sample.get(s, np.nan) for s in system.parameters], dtype=float)}  # NaN: any value
 
 
 def random_inputs(
@@ -67,13 +67,13 @@ def random_inputs(
     for port in fn.inputs:
         if port.name == "p":
             some = rng.uniform(0.5, 1.5, port.shape)
-            known = some if around is None or "p" not in around else np.where(np.isnan(around["p"]), some, around["p"])
-            values.append(known if parameters is None else parameters)
+            values_of_p = some if around is None or "p" not in around else np.where(np.isnan(around["p"]), some, around["p"])
+            values.append(values_of_p if parameters is None else parameters)
         elif port.name == "t" and around is not None and "t" in around:
             values.append(random_time(rng, around))
         elif around is not None and port.name in around:
-            place = np.asarray(around[port.name], dtype=float)
-            values.append(_near(place, rng.uniform(-1, 1, port.shape), rng))
+            centre = np.asarray(around[port.name], dtype=float)
+            values.append(_near(centre, rng.uniform(-1, 1, port.shape), rng))
         elif far and port.name == "q":
             values.append(rng.uniform(-WIDE_BOX, WIDE_BOX, port.shape))
         else:
@@ -97,9 +97,9 @@ def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = No
     return _near(around["q"], q, rng), _near(around["v"], v, rng)
 
 
-def _near(place: Array, way: Array, rng: np.random.Generator) -> Array:
+def _near(centre: Array, direction: Array, rng: np.random.Generator) -> Array:
     """A point within `SAMPLE_SPREAD` of a given one, often much nearer, since the width of the domain is not known."""
-    return place + SAMPLE_SPREAD * 10 ** -rng.uniform(0, 6) * np.where(place == 0, 1.0, np.abs(place)) * way
+    return centre + SAMPLE_SPREAD * 10 ** -rng.uniform(0, 6) * np.where(centre == 0, 1.0, np.abs(centre)) * direction
 
 
 def finite_samples(
@@ -107,15 +107,15 @@ def finite_samples(
 ) -> Iterator[tuple[list[Array], dict[str, Array]]]:
     """Up to `count` random inputs with finite outputs, from four times as many draws; if there are none, from a wider box."""
     rng = np.random.default_rng(seed)
-    found = 0
+    count_finite = 0
     for k in range(100 * count):
-        if found and k >= 4 * count:
+        if count_finite and k >= 4 * count:
             return
         inputs = random_inputs(fn, rng, parameters, quaternions, around=around, far=k >= 4 * count)
         with np.errstate(all="ignore"):
             out = fn(*inputs)
         if all(np.isfinite(value).all() for value in out.values()):
-            found += 1
+            count_finite += 1
             yield inputs, out
-        if found == count:
+        if count_finite == count:
             return

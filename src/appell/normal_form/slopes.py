@@ -42,9 +42,9 @@ class FlowSlopes:
         """A dense matrix from its entries."""
         length = {"F": self.nz, "R": self.ny, "z": self.nz, "y": self.ny}
         full = np.zeros((length[name[0]], length[name[2]]))
-        where = self.places[name]
-        if where:
-            full[tuple(np.array(where).T)] = entries
+        places = self.places[name]
+        if places:
+            full[tuple(np.array(places).T)] = entries
         return full
 
 
@@ -56,9 +56,9 @@ def flow_slopes(flow: Flow) -> FlowSlopes | None:
     except FormNotApplicable:
         return None
     sizes = {port.name: port.size for port in implicit.inputs}
-    given = {name: symbols(name, size) for name, size in sizes.items()}
-    out = apply(implicit, *given.values())
-    z, y = given["z"], given["y"]
+    inputs = {name: symbols(name, size) for name, size in sizes.items()}
+    out = apply(implicit, *inputs.values())
+    z, y = inputs["z"], inputs["y"]
     F, R = out["zd"], out["residual"]
     matrices = {"R_y": jacobian(R, y), "F_z": jacobian(F, z), "F_y": jacobian(F, y), "R_z": jacobian(R, z)}
     if depends(matrices["R_y"], y):
@@ -66,21 +66,21 @@ def flow_slopes(flow: Flow) -> FlowSlopes | None:
     places = {name: tuple(pattern(matrix)) for name, matrix in matrices.items()}
     entries = {name: _entries(matrix, places[name]) for name, matrix in matrices.items()}
     r0 = substitute(R, [y], [zeros(y.numel())])
-    ports = {name: (x, () if name == "t" else (x.numel(),)) for name, x in given.items()}
-    before = {name: port for name, port in ports.items() if name != "y"}
+    ports = {name: (x, () if name == "t" else (x.numel(),)) for name, x in inputs.items()}
+    without_y = {name: port for name, port in ports.items() if name != "y"}
     shaped = lambda value: (value, (value.numel(),))
     return FlowSlopes(
-        make_fn("stiff_rows", before, {"R_y": shaped(entries["R_y"]), "r0": shaped(r0)}),
+        make_fn("stiff_rows", without_y, {"R_y": shaped(entries["R_y"]), "r0": shaped(r0)}),
         make_fn("stiff_slopes", ports, {name: shaped(entries[name]) for name in ("F_z", "F_y", "R_z")}),
-        places, z.numel(), y.numel(), _constant(matrices, given, flow.nz - flow.has_work),
+        places, z.numel(), y.numel(), _constant(matrices, inputs, flow.nz - flow.has_work),
     )  # fmt: skip
 
 
-def _constant(matrices: dict[str, Value], given: dict[str, Value], rows: int) -> bool:
+def _constant(matrices: dict[str, Value], inputs: dict[str, Value], rows: int) -> bool:
     """Whether the matrices do not depend on t, z and y; for ż only the first `rows`."""
-    moving = column(given["t"], given["z"], given["y"])
-    own = [matrices[name][:rows, :] if name[0] == "F" else matrices[name] for name in matrices]
-    return not any(depends(matrix, moving) for matrix in own)
+    moving = column(inputs["t"], inputs["z"], inputs["y"])
+    blocks = [matrices[name][:rows, :] if name[0] == "F" else matrices[name] for name in matrices]
+    return not any(depends(matrix, moving) for matrix in blocks)
 
 
 def _entries(matrix: Value, places: Places) -> Value:

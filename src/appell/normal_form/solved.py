@@ -195,11 +195,11 @@ def solved(
     if policy.kind == CHOLESKY and (order := _unrolled_order(blocks, policy, often=not checked)) is not None:
         x, lam, margin = unrolled(blocks.M, blocks.A, blocks.r, blocks.s, policy, checked, pivot, order)
         return make_fn(name, inputs, {**finish(x, lam), "margin": (margin, ())})
-    given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
+    blocks_of_head = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
     if policy.kind == LU:
-        given["W"] = (blocks.W, (n, m))
+        blocks_of_head["W"] = (blocks.W, (n, m))
     x, lam = symbols("x", n), symbols("lam", m)
-    head = make_fn(f"{name}_head", inputs, given)
+    head = make_fn(f"{name}_head", inputs, blocks_of_head)
     tail = make_fn(f"{name}_tail", {**inputs, "x": (x, (n,)), "lam": (lam, (m,))}, finish(x, lam))
     return Solved(name, head, tail, policy)
 
@@ -225,9 +225,9 @@ class LawSolved(_HeadAndTail):
         def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
             b = _by_name(self.head, head(*arrays))
             M, A, W = b["M"], b["A"], b.get("W", b["A"].T)
-            rest = np.zeros(len(A))
-            sides = [(b["r"], b["s"]), *((np.eye(len(M))[i], rest) for i in self.places)]
-            x, lam, status = zip(*(solve(M, A, W, r, s, self.policy) for r, s in sides), strict=True)
+            zero = np.zeros(len(A))
+            right_sides = [(b["r"], b["s"]), *((np.eye(len(M))[i], zero) for i in self.places)]
+            x, lam, status = zip(*(solve(M, A, W, r, s, self.policy) for r, s in right_sides), strict=True)
             X, C, worst = np.array(x[1:]).T, np.array(lam[1:]).T, max(status)
             F, margin = law(*arrays, lam[0], C)
             margin = _margin(worst) if worst else float(margin)
@@ -306,16 +306,16 @@ def law_solved(
         return make_fn(name, inputs, {**finish(a, lam), "margin": (margin, ())})
     if law.affine:
         return solved(name, inputs, blocks, finish, policy, checked=checked)
-    given = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
+    blocks_of_head = {"M": (blocks.M, (n, n)), "A": (blocks.A, (m, n)), "r": (blocks.r, (n,)), "s": (blocks.s, (m,))}
     if law.given:
-        given["W"] = (blocks.W, (n, m))
+        blocks_of_head["W"] = (blocks.W, (n, m))
     k = len(law.places)
     bar, C = symbols("lam_bar", m), symbols("C", m * k)
     F, settled = law.solve(bar, as_matrix(C, m, k))
     x, lam = symbols("x", n), symbols("lam", m)
     return LawSolved(
         name=name,
-        head=make_fn(f"{name}_head", inputs, given),
+        head=make_fn(f"{name}_head", inputs, blocks_of_head),
         tail=make_fn(f"{name}_tail", {**inputs, "x": (x, (n,)), "lam": (lam, (m,))}, finish(x, lam)),
         law=make_fn(
             f"{name}_law", {**inputs, "bar": (bar, (m,)), "C": (C, (m, k))}, {"F": (F, (k,)), "settled": (settled, ())}

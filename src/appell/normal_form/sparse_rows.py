@@ -32,18 +32,18 @@ class SparseRows:
         """The pattern from structural zeros on the graph."""
         m, n = A.shape
         velocities, L = factor(n, pattern(M))
-        place = {j: k for k, j in enumerate(velocities)}
+        position = {j: k for k, j in enumerate(velocities)}
         entries: list[set[int]] = [set() for _ in range(m)]
         for i, j in pattern(A):
-            entries[i].add(place[j])
+            entries[i].add(position[j])
         below = _columns(L)
-        reached = [_reach(row, below) for row in entries]
+        filled = [_reach(row, below) for row in entries]
         users: list[list[int]] = [[] for _ in range(n)]
-        for i, row in enumerate(reached):
+        for i, row in enumerate(filled):
             for j in row:
                 users[j].append(i)
         rows, R = factor(m, ((a, b) for group in users for a in group for b in group))
-        return SparseRows(velocities, rows, L, tuple(reached[i] for i in rows), R)
+        return SparseRows(velocities, rows, L, tuple(filled[i] for i in rows), R)
 
     @property
     def cost(self) -> int:
@@ -63,30 +63,30 @@ class SparseRows:
 
 def factor(n: int, pairs: Iterable[tuple[int, int]]) -> tuple[Row, tuple[Row, ...]]:
     """(order, rows of the triangle) of a symmetric matrix with entries at `pairs`: minimum degree ordering."""
-    near: list[set[int]] = [set() for _ in range(n)]
+    neighbours: list[set[int]] = [set() for _ in range(n)]
     for i, j in pairs:
         if i != j:
-            near[i].add(j)
-            near[j].add(i)
-    ready = [(len(near[j]), j) for j in range(n)]
+            neighbours[i].add(j)
+            neighbours[j].add(i)
+    ready = [(len(neighbours[j]), j) for j in range(n)]
     heapify(ready)
     order: list[int] = []
     later: dict[int, set[int]] = {}
     while ready:
         degree, k = heappop(ready)
-        if k in later or degree != len(near[k]):
+        if k in later or degree != len(neighbours[k]):
             continue
         order.append(k)
-        later[k] = set(near[k])
-        for i in near[k]:
-            near[i] |= near[k]
-            near[i] -= {i, k}
-            heappush(ready, (len(near[i]), i))
-    place = {k: i for i, k in enumerate(order)}
+        later[k] = set(neighbours[k])
+        for i in neighbours[k]:
+            neighbours[i] |= neighbours[k]
+            neighbours[i] -= {i, k}
+            heappush(ready, (len(neighbours[i]), i))
+    position = {k: i for i, k in enumerate(order)}
     rows: list[list[int]] = [[] for _ in range(n)]
     for k in order:
         for i in later[k]:
-            rows[place[i]].append(place[k])
+            rows[position[i]].append(position[k])
     return tuple(order), tuple((*row, i) for i, row in enumerate(rows))
 
 
@@ -101,10 +101,10 @@ def _columns(L: tuple[Row, ...]) -> list[list[int]]:
 
 def _reach(places: set[int], below: list[list[int]]) -> Row:
     """The entries of L⁻¹y for a y with entries at `places`."""
-    found, ahead = set(places), list(places)
+    reached, ahead = set(places), list(places)
     while ahead:
         for i in below[ahead.pop()]:
-            if i not in found:
-                found.add(i)
+            if i not in reached:
+                reached.add(i)
                 ahead.append(i)
-    return tuple(sorted(found))
+    return tuple(sorted(reached))

@@ -23,12 +23,12 @@ Numbers = tuple[tuple[int, float], ...]  # (index in p, value)
 @remembered
 def with_numbers(form: NormalForm, numbers: Numbers) -> NormalForm:
     """The form with the numbers substituted; unchanged if the equations would differ by more than rounding, or be longer."""
-    p, known = form.inputs["p"], dict(numbers)
-    written = column(*(Value(known[i]) if i in known else p[i] for i in range(p.numel())))
-    inputs, places = list(form.inputs.values()), [known if name == "p" else {} for name in form.inputs]
+    p, value_of = form.inputs["p"], dict(numbers)
+    p_with_numbers = column(*(Value(value_of[i]) if i in value_of else p[i] for i in range(p.numel())))
+    inputs, places = list(form.inputs.values()), [value_of if name == "p" else {} for name in form.inputs]
 
     def at(value: Value) -> Value:
-        return substitute(value, [p], [written])
+        return substitute(value, [p], [p_with_numbers])
 
     def output(name: str, value: Value) -> Value:
         new = at(value)
@@ -39,6 +39,6 @@ def with_numbers(form: NormalForm, numbers: Numbers) -> NormalForm:
         free = at(form.free)
         return replace(new, free=free) if as_good([free], [form.free], inputs, places) else form
     plain = short_blocks(form)
-    ways = [short_blocks(new), Blocks(*map(at, plain))]  # simplified after, or before, substitution
-    good = [way for way in ways if as_good(way, plain, inputs, places)]
-    return replace(new, short=min(good, key=lambda way: cost(way, inputs))) if good else form
+    candidates = [short_blocks(new), Blocks(*map(at, plain))]  # simplified after, or before, substitution
+    good = [blocks for blocks in candidates if as_good(blocks, plain, inputs, places)]
+    return replace(new, short=min(good, key=lambda blocks: cost(blocks, inputs))) if good else form

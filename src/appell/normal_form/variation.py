@@ -69,14 +69,14 @@ def varied_flow(
     z = symbols("zz", nz * (1 + columns))
     q, v = take(z, range(form.nq)), take(z, range(form.nq, nz))
     Phi = as_matrix(take(z, range(nz, nz * (1 + columns))), nz, columns)
-    given = {"t": (t, ()), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
+    inputs = {"t": (t, ()), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
     outputs = _rates(form, policies, rows, Phi, _directions(form, starts, parameters))
     qd, a, Phi_d = substitute_all(outputs, [form.inputs["q"], form.inputs["v"]], [q, v])
-    rhs = make_fn("flow", given, {"zd": (column(qd, a, row_major(Phi_d)), (z.numel(),)), "margin": (Value(1), ())})
+    rhs = make_fn("flow", inputs, {"zd": (column(qd, a, row_major(Phi_d)), (z.numel(),)), "margin": (Value(1), ())})
     lifted = {"rhs": rhs, "columns": columns, "has_work": False, "implicit": _no_implicit, "guarded": None}
     lifted |= {name: _lifted(getattr(base, name), nz, z.numel()) for name in ("expand", "position", "velocity")}
-    kept = {f.name: getattr(base, f.name) for f in fields(Flow) if f.name not in lifted}
-    return VariedFlow(**kept, **lifted)
+    unchanged = {f.name: getattr(base, f.name) for f in fields(Flow) if f.name not in lifted}
+    return VariedFlow(**unchanged, **lifted)
 
 
 def _no_implicit() -> Fn:
@@ -94,18 +94,20 @@ def _directions(form: NormalForm, starts: int, parameters: tuple[int, ...]) -> V
 def _rates(form: NormalForm, policies: Policies, rows: tuple[int, ...], Phi: Value, Pi: Value) -> list[Value]:
     """[q̇, a, Φ̇] in t, q, v, p and Φ."""
     q, v, p = (form.inputs[name] for name in ("q", "v", "p"))
-    sides = [[Phi[: form.nq, k], Phi[form.nq :, k], Pi[:, k]] for k in range(Phi.shape[1])]
-    beside = lambda y: (
-        block_matrix([[derivative_along(y, [q, v, p], side) for side in sides]]) if sides else zeros(y.numel(), 0)
+    directions = [[Phi[: form.nq, k], Phi[form.nq :, k], Pi[:, k]] for k in range(Phi.shape[1])]
+    along_directions = lambda y: (
+        block_matrix([[derivative_along(y, [q, v, p], direction) for direction in directions]])
+        if directions
+        else zeros(y.numel(), 0)
     )
     if form.free is not None and not form.rows:
-        a, a_beside = form.free, beside(form.free)
+        a, a_varied = form.free, along_directions(form.free)
     else:
-        a, a_beside = _accelerations(form, policies, rows, beside)
-    return [form["qd"], a, block_matrix([[beside(form["qd"])], [a_beside]])]
+        a, a_varied = _accelerations(form, policies, rows, along_directions)
+    return [form["qd"], a, block_matrix([[along_directions(form["qd"])], [a_varied]])]
 
 
-def _accelerations(form: NormalForm, policies: Policies, rows: tuple[int, ...], beside) -> tuple[Value, Value]:
+def _accelerations(form: NormalForm, policies: Policies, rows: tuple[int, ...], along_directions) -> tuple[Value, Value]:
     nv, m, gamma = form.nv, len(rows), policies.acceleration.gamma
     M, A, a0, W = form["M"], _chosen(form["A"], rows), take(form["a0"], rows), _chosen(form["W"].T, rows).T
     a, lam = form.inputs["a"], symbols("lam_chosen", m)
@@ -121,9 +123,9 @@ def _accelerations(form: NormalForm, policies: Policies, rows: tuple[int, ...], 
 
     a_now, lam_now = solve(form["Q"] - form["h"], -a0)
     residuals = column(M @ a + form["h"] - form["Q"] - W @ lam, A @ a + a0)
-    moved = -beside(residuals)
-    (moved,) = substitute_all([moved], [a, lam], [a_now, lam_now])
-    return a_now, solve(moved[:nv, :], moved[nv:, :])[0]
+    varied_rows = -along_directions(residuals)
+    (varied_rows,) = substitute_all([varied_rows], [a, lam], [a_now, lam_now])
+    return a_now, solve(varied_rows[:nv, :], varied_rows[nv:, :])[0]
 
 
 def _chosen(matrix: Value, rows: tuple[int, ...]) -> Value:

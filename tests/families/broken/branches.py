@@ -136,8 +136,8 @@ BREAKAGES = [
     Breakage(
         "the way to the nearest state ends within a length in SI units",
         "normal_form/nearest.py",
-        '(np.linalg.norm(apart) + 1e-6 * level.size)',
-        '(np.linalg.norm(apart) + 1e-6)',
+        '(np.linalg.norm(offset) + 1e-6 * level.size)',
+        '(np.linalg.norm(offset) + 1e-6)',
         {
             "units_of_small_motions.nearest_states_in_any_units": (5,),
         },
