@@ -26,52 +26,57 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     """The motion at other times; see `LoadedMotion.at`."""
     from xarray import Variable
 
-    t, wanted = motion.t, np.atleast_1d(reals(times, "times of a motion"))
-    way = 1.0 if t[-1] >= t[0] else -1.0
-    outside = ~((wanted * way >= t[0] * way) & (wanted * way <= t[-1] * way))
+    t, requested = motion.t, np.atleast_1d(reals(times, "times of a motion"))
+    sign = 1.0 if t[-1] >= t[0] else -1.0
+    outside = ~((requested * sign >= t[0] * sign) & (requested * sign <= t[-1] * sign))
     if outside.any():
-        raise ModelError(f"t = {wanted[outside][0]:.17g} is outside the samples from {t[0]:.17g} to {t[-1]:.17g} s")
-    i = np.clip(np.searchsorted(t * way, wanted * way, side="right") - 1, 0, len(t) - 2)  # the later of two samples at t
+        raise ModelError(f"t = {requested[outside][0]:.17g} is outside the samples from {t[0]:.17g} to {t[-1]:.17g} s")
+    i = np.clip(np.searchsorted(t * sign, requested * sign, side="right") - 1, 0, len(t) - 2)  # the later of two samples at t
     h = t[i + 1] - t[i]
-    theta = np.divide(wanted - t[i], h, out=np.zeros_like(wanted), where=h != 0)
+    theta = np.divide(requested - t[i], h, out=np.zeros_like(requested), where=h != 0)
     _refuse_events(motion, i, theta)
-    place, apart, share = _IntervalPoints(i, h, theta), 0.0, 0.0
+    points, difference, share = _IntervalPoints(i, h, theta), 0.0, 0.0
     symbols = {str(x.attrs["symbol"]): x.values for x in motion.dataset.variables.values() if "symbol" in x.attrs}
-    found: dict[str, Any] = {"t": Variable("t", wanted, motion.dataset["t"].attrs)}
+    variables: dict[str, Any] = {"t": Variable("t", requested, motion.dataset["t"].attrs)}
     for name, variable in motion.dataset.variables.items():
         if variable.dims != ("t",) or name == "t":
             continue
         jet = str(variable.attrs.get("symbol", ""))
         rates = [symbols[key] for key in (f"{jet}.d", f"{jet}.dd") if key in symbols]
         rates += [symbols[f"{jet}d"]] if not rates and f"{jet}d" in symbols else []
-        values = place.polynomial([variable.values, *rates])
+        values = points.polynomial([variable.values, *rates])
         if len(rates) == 2:
-            off = float(np.abs(values - place.polynomial([variable.values, rates[0]])).max(initial=0.0))
-            apart, share = max(apart, off), max(share, off / max(np.abs(variable.values).max(initial=0.0), NO_SIZE_OF_COLUMN))
-        found[str(name)] = Variable("t", values, variable.attrs)
-    rest = {str(name): x for name, x in motion.dataset.variables.items() if x.dims != ("t",)}
-    note = Note(f"between the samples of a file by polynomials: degrees 3 and 5 are {apart:.1e} apart", kind="interpolated")
-    notes = [{"text": str(one), **one.record()} for one in (*motion.notes, note)]
+            off = float(np.abs(values - points.polynomial([variable.values, rates[0]])).max(initial=0.0))
+            difference, share = (
+                max(difference, off),
+                max(share, off / max(np.abs(variable.values).max(initial=0.0), NO_SIZE_OF_COLUMN)),
+            )
+        variables[str(name)] = Variable("t", values, variable.attrs)
+    others = {str(name): x for name, x in motion.dataset.variables.items() if x.dims != ("t",)}
+    note = Note(
+        f"between the samples of a file by polynomials: degrees 3 and 5 are {difference:.1e} apart", kind="interpolated"
+    )
+    notes = [{"text": str(note_), **note_.record()} for note_ in (*motion.notes, note)]
     doubts = [*motion.doubts, *_doubts(share)]
-    told = {"notes": json.dumps(notes), "doubts": json.dumps(doubts)}
-    dataset = type(motion.dataset)({**found, **rest}, attrs={**motion.dataset.attrs, **told})
+    attributes = {"notes": json.dumps(notes), "doubts": json.dumps(doubts)}
+    dataset = type(motion.dataset)({**variables, **others}, attrs={**motion.dataset.attrs, **attributes})
     return type(motion)(dataset.set_coords("t"))
 
 
 def _refuse_events(motion: LoadedMotion, i: Any, theta: Array) -> None:
     """No polynomial passes through an impact or a reset: one inside an interval that is asked for is refused."""
-    blows = [event for event in motion.impacts if event.impulse != 0]  # a landing after the last of many impacts has none
-    happened = np.sort([event.time for event in (*blows, *motion.resets)])
-    if not len(happened):
+    impacts = [event for event in motion.impacts if event.impulse != 0]  # a landing after the last of many impacts has none
+    times = np.sort([event.time for event in (*impacts, *motion.resets)])
+    if not len(times):
         return
     i = i[theta > 0]
     begin, end = np.minimum(motion.t[i], motion.t[i + 1]), np.maximum(motion.t[i], motion.t[i + 1])
-    first = np.searchsorted(happened, begin, side="right")
-    inside = first < np.searchsorted(happened, end, side="left")
+    next_event = np.searchsorted(times, begin, side="right")
+    inside = next_event < np.searchsorted(times, end, side="left")
     if inside.any():
         k = int(np.flatnonzero(inside)[0])
         raise ModelError(
-            f"there is an impact or a reset at t = {happened[first[k]]:.9g} between the samples at {begin[k]:.9g} and"
+            f"there is an impact or a reset at t = {times[next_event[k]]:.9g} between the samples at {begin[k]:.9g} and"
             f" {end[k]:.9g} s of this file, and it has no equations to pass it;"
             " save the motion with its steps, without keep= and times="
         )

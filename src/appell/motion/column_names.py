@@ -36,8 +36,8 @@ class OfSystem(Record):
     def parameters(self) -> Mapping[Any, float]:
         """Parameter → value, SI, without the inputs set by a control and without measured records."""
         inputs = () if self.readings is None else self.readings.inputs
-        given = self.run.parameters.items()
-        return {symbol: value for symbol, value in given if symbol not in inputs and not letters_of([symbol])}
+        values = self.run.parameters.items()
+        return {symbol: value for symbol, value in values if symbol not in inputs and not letters_of([symbol])}
 
     @property
     def name(self) -> str:
@@ -83,8 +83,10 @@ class OfSystem(Record):
         """Name of a coordinate, velocity or input → number of its colour: a joint, its rate and its torque share one."""
         system = self.system
         numbers: dict[str, int] = {str(q): i for i, q in enumerate(system.positions)}
-        own: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
-        numbers.update({str(v): own[v] if v in own else system.nq + i for i, v in enumerate(system.velocities)})
+        number_of_rate: dict[Any, int] = {rate: i for i, rate in enumerate(system.rates.values())}
+        numbers.update(
+            {str(v): number_of_rate[v] if v in number_of_rate else system.nq + i for i, v in enumerate(system.velocities)}
+        )
         driven = {str(s): numbers[str(system.velocities[i])] for s, i in self._drives.items() if i is not None}
         return {**numbers, **driven}
 
@@ -110,12 +112,12 @@ class OfSystem(Record):
 
     def symbol(self, name: str) -> Any:
         """The symbol with this name: time, coordinate, velocity, acceleration, parameter; a pseudo-velocity's expression."""
-        known = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
-        known.update({str(f): f for f in self.system.prescription})
-        known.update(self.pseudo or {})
-        if not isinstance(name, str) or name not in known:
-            raise ModelError(unknown_name(name_in(name), self.name, known))
-        return known[name]
+        by_name = {"t": time, **{str(s): s for s in self.symbols}, **{str(p): p for p in self.run.parameters}}
+        by_name.update({str(f): f for f in self.system.prescription})
+        by_name.update(self.pseudo or {})
+        if not isinstance(name, str) or name not in by_name:
+            raise ModelError(unknown_name(name_in(name), self.name, by_name))
+        return by_name[name]
 
     def is_friction(self, key: Any) -> bool:
         """Whether this is a friction, or the name of a friction and not of a symbol."""

@@ -48,9 +48,9 @@ def crossings(value: Callable[[Array], Array], times: Array) -> Array:
 def _apart(t: Array, shortest: float) -> Array:
     """The times without those closely followed by another one: a sample and a grid point may differ by rounding only, and
     extrapolation from both would be meaningless."""
-    kept = np.append(np.diff(t) > shortest, True)
-    kept[0] = True
-    return t[kept]
+    separate = np.append(np.diff(t) > shortest, True)
+    separate[0] = True
+    return t[separate]
 
 
 def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: float) -> tuple[Array, Array]:
@@ -60,15 +60,15 @@ def _resolved(value: Callable[[Array], Array], t: Array, f: Array, shortest: flo
         at = np.flatnonzero(open_)
         width = t[at + 1] - t[at]
         new = np.concatenate([t[at] + share * width for share in LOOKS_INSIDE])
-        found = value(new)
-        surprised = ~(np.abs(found - _cubic(t, f, np.tile(at, 2), new)) <= PREDICTED_WITHIN * np.tile(_range(f, at), 2))
-        again = surprised.reshape(2, -1).any(axis=0)
+        values = value(new)
+        surprised = ~(np.abs(values - _cubic(t, f, np.tile(at, 2), new)) <= PREDICTED_WITHIN * np.tile(_range(f, at), 2))
+        unresolved = surprised.reshape(2, -1).any(axis=0)
         order = np.argsort(np.concatenate([t, new]), kind="stable")
         inside = np.concatenate([np.zeros(len(t), bool), np.ones(len(new), bool)])[order]
         owner = np.cumsum(~inside) - 1  # the old interval that a point begins or lies in
-        t, f = np.concatenate([t, new])[order], np.concatenate([f, found])[order]
+        t, f = np.concatenate([t, new])[order], np.concatenate([f, values])[order]
         marked = np.zeros(len(open_) + 1, bool)
-        marked[at] = again
+        marked[at] = unresolved
         open_ = marked[owner[:-1]] | _dips(f)
         open_ &= np.diff(t) > shortest
     return t, f
@@ -101,15 +101,22 @@ def _range(f: Array, at: NDArray[np.intp]) -> Array:
 def _dips(f: Array) -> Bools:
     """Intervals beside a local minimum of |value| among values of one sign, where the parabola through them reaches zero."""
     dips = np.zeros(len(f) - 1, bool)
-    before, here, after = (np.abs(f[i : len(f) - 2 + i]) for i in range(3))
-    same = (np.sign(f[:-2]) == np.sign(f[1:-1])) & (np.sign(f[1:-1]) == np.sign(f[2:]))
-    bend = before - 2 * here + after
+    previous, middle, following = (np.abs(f[i : len(f) - 2 + i]) for i in range(3))
+    one_sign = (np.sign(f[:-2]) == np.sign(f[1:-1])) & (np.sign(f[1:-1]) == np.sign(f[2:]))
+    bend = previous - 2 * middle + following
     with np.errstate(all="ignore"):
-        bottom = here - (after - before) ** 2 / (8 * bend)
-    near = same & (here <= before) & (here <= after) & (bend > 0) & (bottom < 0.02 * np.maximum(before, after)) & (here > 0)
-    near &= np.minimum(before, after) > 1e-9 * np.abs(f[np.isfinite(f)]).max(initial=0.0)
-    dips[:-1] |= near
-    dips[1:] |= near
+        bottom = middle - (following - previous) ** 2 / (8 * bend)
+    reaches_zero = (
+        one_sign
+        & (middle <= previous)
+        & (middle <= following)
+        & (bend > 0)
+        & (bottom < 0.02 * np.maximum(previous, following))
+        & (middle > 0)
+    )
+    reaches_zero &= np.minimum(previous, following) > 1e-9 * np.abs(f[np.isfinite(f)]).max(initial=0.0)
+    dips[:-1] |= reaches_zero
+    dips[1:] |= reaches_zero
     return dips
 
 
@@ -123,12 +130,12 @@ def _roots(value: Callable[[Array], Array], a: Array, b: Array, fa: Array, fb: A
             c = np.where(k % 4 == 3, (a + b) / 2, (a * fb - b * fa) / (fb - fa))
         c = np.where(np.isfinite(c) & (c > a) & (c < b), c, (a + b) / 2)
         fc = np.where(wide, value(c), 0.0)
-        left = wide & (np.sign(fc) == np.sign(fa))
-        right = wide & ~left
-        fb = np.where(left & (k % 4 != 3), fb / 2, fb)
-        fa = np.where(right & (k % 4 != 3), fa / 2, fa)
-        a, fa = np.where(left, c, a), np.where(left, fc, fa)
-        b, fb = np.where(right, c, b), np.where(right, fc, fb)
-        done = wide & (fc == 0)
-        a, b = np.where(done, c, a), np.where(done, c, b)
+        keep_right = wide & (np.sign(fc) == np.sign(fa))
+        keep_left = wide & ~keep_right
+        fb = np.where(keep_right & (k % 4 != 3), fb / 2, fb)
+        fa = np.where(keep_left & (k % 4 != 3), fa / 2, fa)
+        a, fa = np.where(keep_right, c, a), np.where(keep_right, fc, fa)
+        b, fb = np.where(keep_left, c, b), np.where(keep_left, fc, fb)
+        exact = wide & (fc == 0)
+        a, b = np.where(exact, c, a), np.where(exact, c, b)
     return (a + b) / 2

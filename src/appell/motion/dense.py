@@ -70,8 +70,8 @@ class DenseSteps:
         """The polynomials in powers of s, (`DENSE_POINTS`, m, n)."""
         n, _, m = self.values.shape
         powers = np.vander(DENSE_NODES, increasing=True)
-        found: Any = np.linalg.solve(powers, self.values.transpose(1, 2, 0).reshape(DENSE_POINTS, -1))
-        return found.reshape(DENSE_POINTS, m, n)
+        coefficients: Any = np.linalg.solve(powers, self.values.transpose(1, 2, 0).reshape(DENSE_POINTS, -1))
+        return coefficients.reshape(DENSE_POINTS, m, n)
 
 
 def _shares(s: Array) -> Array:
@@ -92,30 +92,34 @@ def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0
     spacing = np.spacing(np.abs(edges).max(initial=0.0))
     long = np.flatnonzero(np.abs(np.diff(edges)) > STEP_WITHOUT_INTERIOR * spacing)
     begin, end = edges[long], edges[long + 1]
-    done: list[DenseSteps] = []
+    parts_done: list[DenseSteps] = []
     size = np.zeros(0)
     for halving in range(halvings + 1):
         if not len(begin):
             break
         middle, half = (begin + end)[:, None] / 2, (end - begin)[:, None] / 2
-        where = np.concatenate([DENSE_NODES, CHECKED_AT])
-        order = np.argsort(where)
-        found = values((middle + half * where[order]).ravel()).reshape(len(begin), len(where), -1)[:, np.argsort(order)]
-        steps = DenseSteps(begin, end, found[:, :DENSE_POINTS], np.ones(len(begin), dtype=bool))
-        size = size if halving else np.abs(found).max(axis=(0, 1), initial=0.0)
-        told = np.einsum("bj,njm->nbm", _shares(CHECKED_AT), steps.values)
-        exact = (np.abs(told - found[:, DENSE_POINTS:]) <= exactly * size).all(axis=(1, 2))
-        over = exact | (halving == halvings) | (half[:, 0] ** 2 <= (STEP_WITHOUT_INTERIOR * spacing) ** 2)
-        done.append(DenseSteps(begin[over], end[over], steps.values[over], exact[over]))
-        begin, end, middle = begin[~over], end[~over], middle[~over, 0]
+        positions = np.concatenate([DENSE_NODES, CHECKED_AT])
+        order = np.argsort(positions)
+        samples = values((middle + half * positions[order]).ravel()).reshape(len(begin), len(positions), -1)[
+            :, np.argsort(order)
+        ]
+        steps = DenseSteps(begin, end, samples[:, :DENSE_POINTS], np.ones(len(begin), dtype=bool))
+        size = size if halving else np.abs(samples).max(axis=(0, 1), initial=0.0)
+        predicted = np.einsum("bj,njm->nbm", _shares(CHECKED_AT), steps.values)
+        exact = (np.abs(predicted - samples[:, DENSE_POINTS:]) <= exactly * size).all(axis=(1, 2))
+        finished = exact | (halving == halvings) | (half[:, 0] ** 2 <= (STEP_WITHOUT_INTERIOR * spacing) ** 2)
+        parts_done.append(DenseSteps(begin[finished], end[finished], steps.values[finished], exact[finished]))
+        begin, end, middle = begin[~finished], end[~finished], middle[~finished, 0]
         begin, end = np.stack([begin, middle], axis=1).ravel(), np.stack([middle, end], axis=1).ravel()
-    if not done:
-        none = np.zeros(0)
-        return DenseSteps(none, none, np.zeros((0, DENSE_POINTS, values(none).shape[1])), np.zeros(0, dtype=bool))
-    whole = [np.concatenate(parts) for parts in zip(*((x.begin, x.end, x.values, x.exact) for x in done), strict=True)]
-    way = 1.0 if edges[-1] >= edges[0] else -1.0
-    order = np.argsort(way * whole[0], kind="stable")
-    return DenseSteps(*(part[order] for part in whole))
+    if not parts_done:
+        empty = np.zeros(0)
+        return DenseSteps(empty, empty, np.zeros((0, DENSE_POINTS, values(empty).shape[1])), np.zeros(0, dtype=bool))
+    columns = [
+        np.concatenate(arrays) for arrays in zip(*((x.begin, x.end, x.values, x.exact) for x in parts_done), strict=True)
+    ]
+    sign = 1.0 if edges[-1] >= edges[0] else -1.0
+    order = np.argsort(sign * columns[0], kind="stable")
+    return DenseSteps(*(column[order] for column in columns))
 
 
 __all__ = ["DENSE_POINTS", "DenseSteps", "dense_steps"]

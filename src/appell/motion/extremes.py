@@ -39,12 +39,12 @@ class Extremes(NamedTuple):
 
 def extremes(motion: Motion, expression: Any) -> Extremes:
     """The extreme values of an expression along a motion."""
-    known = np.asarray(motion[expression], float)
-    if not np.isfinite(known).all():
-        when = float(motion.t[~np.isfinite(known)][0])
+    samples = np.asarray(motion[expression], float)
+    if not np.isfinite(samples).all():
+        when = float(motion.t[~np.isfinite(samples)][0])
         raise ModelError(f"{name_in(expression)} has no finite value at t = {when:.6g} s, so that it has no extremes")
     if len(motion.t) < 2 or motion.sampler is None:
-        return Extremes(np.zeros(0), np.zeros(0), np.zeros(0), float(known.min()), float(known.max()))
+        return Extremes(np.zeros(0), np.zeros(0), np.zeros(0), float(samples.min()), float(samples.max()))
     steps = dense_steps(edges_of(motion), lambda times: np.asarray(motion.at(times)[expression], float)[:, None])
     c = steps.powers[:, 0]
     rate = lambda k, s: _horner((np.arange(1, DENSE_POINTS)[:, None] * c[1:])[:, k], s)
@@ -54,13 +54,13 @@ def extremes(motion: Motion, expression: Any) -> Extremes:
     a, b, begin = SLOPE_SAMPLES[j], SLOPE_SAMPLES[j + 1], sign[k, j]
     for _ in range(EXTREME_HALVINGS):
         m = (a + b) / 2
-        same = np.sign(rate(k, m)) == begin
-        a, b = np.where(same, m, a), np.where(same, b, m)
+        same_sign = np.sign(rate(k, m)) == begin
+        a, b = np.where(same_sign, m, a), np.where(same_sign, b, m)
     at = (a + b) / 2
     value = steps.at(k, at)[:, 0]
-    ends = _at_ends(steps)
-    every = np.concatenate([known, value, ends])
-    return Extremes(steps.time(k, at), value, -begin, float(every.min()), float(every.max()))
+    at_ends = _at_ends(steps)
+    all_values = np.concatenate([samples, value, at_ends])
+    return Extremes(steps.time(k, at), value, -begin, float(all_values.min()), float(all_values.max()))
 
 
 def _at_ends(steps: DenseSteps) -> Array:

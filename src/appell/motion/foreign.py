@@ -47,16 +47,16 @@ class _Budget:
         """The bytes of one chunk; refused where the array, the chunk or their number is too large."""
         if not all(isinstance(n, int) and 0 <= n < 2**62 for n in (*shape, *chunk)) or len(shape) != len(chunk):
             raise self.refusal(name, f"has the shape {shown(list(shape))} in chunks of {shown(list(chunk))}")
-        whole, one = math.prod(shape) * size, math.prod(max(n, 1) for n in chunk) * size
-        self.used += whole
-        if max(self.used, one) > self.largest:
+        array_bytes, chunk_bytes = math.prod(shape) * size, math.prod(max(n, 1) for n in chunk) * size
+        self.used += array_bytes
+        if max(self.used, chunk_bytes) > self.largest:
             raise self.refusal(
                 name, f"has {shown(list(shape))} numbers: with it the file has over {self.largest / 2**30:.3g} GiB; if that is"
                 " meant, load(path, largest=bytes) takes more",
             )  # fmt: skip
         if math.prod(-(-n // max(c, 1)) for n, c in zip(shape, chunk, strict=True)) > CHUNKS_OF_ARRAY:
             raise self.refusal(name, f"is cut into over {CHUNKS_OF_ARRAY} chunks")
-        return one
+        return chunk_bytes
 
     def refusal(self, name: str, why: str) -> ModelError:
         return ModelError(f"{self.path} is not read: '{shown(name)[1:-1]}' {why}")
@@ -85,26 +85,26 @@ def _refuse_links(budget: _Budget, entry: os.DirEntry[str]) -> None:
 
 
 def _check_zarr_array(budget: _Budget, name: str, folder: Path) -> None:
-    stated = _metadata(budget, folder, name)
-    if stated.get("zarr_format") == 3:
-        if stated.get("node_type") != "array":
+    metadata = _metadata(budget, folder, name)
+    if metadata.get("zarr_format") == 3:
+        if metadata.get("node_type") != "array":
             raise budget.refusal(name, "is a group inside the group; a motion has none")
-        kind, codecs = stated.get("data_type"), _codecs(stated)
-        grid = stated.get("chunk_grid")
+        kind, codecs = metadata.get("data_type"), _codecs(metadata)
+        grid = metadata.get("chunk_grid")
         chunk = grid.get("configuration", {}).get("chunk_shape") if isinstance(grid, Mapping) else None
     else:
-        kind, chunk = stated.get("dtype"), stated.get("chunks")
-        used = [*(stated.get("filters") or ()), stated.get("compressor")]
-        codecs = ["bytes", *(c.get("id") if isinstance(c, Mapping) else c for c in used if c is not None)]
+        kind, chunk = metadata.get("dtype"), metadata.get("chunks")
+        filters = [*(metadata.get("filters") or ()), metadata.get("compressor")]
+        codecs = ["bytes", *(c.get("id") if isinstance(c, Mapping) else c for c in filters if c is not None)]
     size = _size_of(kind)
     if size is None:
         raise budget.refusal(name, f"has the type {shown(kind)}; objects and text are not read, arrays of a motion are numbers")
     compressors = [c for c in codecs[1:] if c != "crc32c"]
     if codecs[:1] != ["bytes"] or len(compressors) > 1 or any(c not in COMPRESSED for c in compressors):
-        known = ", ".join(COMPRESSED)
-        raise budget.refusal(name, f"is written with the codecs {shown(codecs)}; numbers are read, with one of {known}")
-    if not isinstance(shape := stated.get("shape"), list) or not isinstance(chunk, list):
-        raise budget.refusal(name, f"has the shape {shown(stated.get('shape'))} in chunks of {shown(chunk)}")
+        readable = ", ".join(COMPRESSED)
+        raise budget.refusal(name, f"is written with the codecs {shown(codecs)}; numbers are read, with one of {readable}")
+    if not isinstance(shape := metadata.get("shape"), list) or not isinstance(chunk, list):
+        raise budget.refusal(name, f"has the shape {shown(metadata.get('shape'))} in chunks of {shown(chunk)}")
     limit = budget.take(name, shape, chunk, size)
     for file in _files(budget, folder):
         _check_chunk(budget, name, file, compressors[0] if compressors else None, limit)
@@ -112,45 +112,45 @@ def _check_zarr_array(budget: _Budget, name: str, folder: Path) -> None:
 
 def _metadata(budget: _Budget, folder: Path, name: str) -> Mapping[str, Any]:
     for file in ("zarr.json", ".zarray"):
-        place = folder / file
-        if place.is_symlink() or not place.is_file():
+        file_path = folder / file
+        if file_path.is_symlink() or not file_path.is_file():
             continue
-        if place.stat().st_size > METADATA_BYTES:
+        if file_path.stat().st_size > METADATA_BYTES:
             raise budget.refusal(name, f"has over {METADATA_BYTES // 2**20} MB of attributes")
         try:
-            found = json.loads(place.read_bytes())
+            metadata = json.loads(file_path.read_bytes())
         except (ValueError, RecursionError, OSError) as error:
             raise budget.refusal(name, f"has invalid metadata, {file}: {shown(str(error))}") from None
-        if isinstance(found, Mapping):
-            return found
+        if isinstance(metadata, Mapping):
+            return metadata
     raise budget.refusal(name, "is not an array: it has neither a zarr.json nor a .zarray")
 
 
-def _codecs(stated: Mapping[str, Any]) -> list[Any]:
-    if stated.get("storage_transformers"):
+def _codecs(metadata: Mapping[str, Any]) -> list[Any]:
+    if metadata.get("storage_transformers"):
         return ["storage_transformers"]
-    codecs = stated.get("codecs")
+    codecs = metadata.get("codecs")
     return [c.get("name") if isinstance(c, Mapping) else c for c in codecs] if isinstance(codecs, list) else [codecs]
 
 
 def _size_of(kind: Any) -> int | None:
     """Bytes of one number of this type; None for anything that is not a number."""
     try:
-        found = np.dtype(kind) if isinstance(kind, str) else None
+        dtype = np.dtype(kind) if isinstance(kind, str) else None
     except TypeError:
-        found = None
-    return found.itemsize if found is not None and found.kind in NUMERIC_KINDS else None
+        dtype = None
+    return dtype.itemsize if dtype is not None and dtype.kind in NUMERIC_KINDS else None
 
 
 def _files(budget: _Budget, folder: Path) -> Iterator[Path]:
     """The chunk files of an array: ordinary files, in numbered folders, one level for each dimension."""
-    waiting, seen = [(folder, 0)], 0
+    waiting, count = [(folder, 0)], 0
     while waiting:
-        here, depth = waiting.pop()
-        for entry in os.scandir(here):
-            seen += 1
+        current, depth = waiting.pop()
+        for entry in os.scandir(current):
+            count += 1
             _refuse_links(budget, entry)
-            if seen > CHUNKS_OF_ARRAY or depth > 34:  # NumPy's 32 dimensions, and the folder c
+            if count > CHUNKS_OF_ARRAY or depth > 34:  # NumPy's 32 dimensions, and the folder c
                 raise budget.refusal(folder.name, "has too many files or folders")
             if entry.is_dir(follow_symlinks=False):
                 waiting.append((Path(entry.path), depth + 1))
@@ -161,13 +161,13 @@ def _files(budget: _Budget, folder: Path) -> Iterator[Path]:
 def _check_chunk(budget: _Budget, name: str, file: Path, compressor: str | None, limit: int) -> None:
     size = file.stat().st_size
     if compressor is None:
-        held = size - 8  # a checksum at most
+        unfolded = size - 8  # a checksum at most
     elif compressor in ("zstd", "blosc"):
         with file.open("rb") as stream:
-            held = UNFOLDED[compressor](stream.read(18))
+            unfolded = UNFOLDED[compressor](stream.read(18))
     else:
-        held = unfolded_deflate(file.read_bytes(), limit) if size <= limit + 2**16 else size
-    if held > limit:
+        unfolded = unfolded_deflate(file.read_bytes(), limit) if size <= limit + 2**16 else size
+    if unfolded > limit:
         raise budget.refusal(name, f"has a chunk, {file.name}, that unfolds to more than the {limit} bytes of its array")
 
 
@@ -219,11 +219,11 @@ def _check_hdf5(path: Path, largest: int) -> None:
             _check_dataset(budget, name, file[name])
 
 
-def _check_attributes(budget: _Budget, name: str, thing: Any) -> None:
+def _check_attributes(budget: _Budget, name: str, node: Any) -> None:
     from h5py import h5a  # type: ignore[attr-defined]
 
-    for i in range(h5a.get_num_attrs(thing.id)):
-        attribute = h5a.open(thing.id, index=i)
+    for i in range(h5a.get_num_attrs(node.id)):
+        attribute = h5a.open(node.id, index=i)
         if attribute.get_storage_size() > METADATA_BYTES or math.prod(attribute.shape or (0,)) > 2**16:
             raise budget.refusal(name, f"has an attribute of over {METADATA_BYTES // 2**20} MB")
 
@@ -239,15 +239,15 @@ def _check_dataset(budget: _Budget, name: str, dataset: Any) -> None:
     limit = budget.take(name, dataset.shape, dataset.chunks or dataset.shape, dataset.dtype.itemsize)
     plist = dataset.id.get_create_plist()
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
-    known = {h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32}
-    if set(filters) - known or filters.count(h5z.FILTER_DEFLATE) > 1:
+    readable = {h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32}
+    if set(filters) - readable or filters.count(h5z.FILTER_DEFLATE) > 1:
         raise budget.refusal(name, f"is written with the HDF5 filters {filters}; deflate, shuffle and checksums are read")
     for i in range(dataset.id.get_num_chunks() if filters else 0):
-        stored = dataset.id.get_chunk_info(i)
-        if stored.size > limit + 2**16:
-            raise budget.refusal(name, f"has a chunk of {stored.size} bytes, more than the {limit} of its array")
+        chunk = dataset.id.get_chunk_info(i)
+        if chunk.size > limit + 2**16:
+            raise budget.refusal(name, f"has a chunk of {chunk.size} bytes, more than the {limit} of its array")
         if h5z.FILTER_DEFLATE in filters:
-            _, data = dataset.id.read_direct_chunk(stored.chunk_offset)
+            _, data = dataset.id.read_direct_chunk(chunk.chunk_offset)
             if unfolded_deflate(data, limit + 4) > limit + 4:  # a checksum of four bytes may be inside
                 raise budget.refusal(name, f"has a chunk that unfolds to more than the {limit} bytes of its array")
 

@@ -41,15 +41,15 @@ class ForeignData(Record):
 
     def _stored_name(self, key: Any) -> str | None:
         name = str(getattr(key, "name", key))
-        return next((one for one in (name, name.replace(".", "_")) if one in self._values), None)
+        return next((candidate for candidate in (name, name.replace(".", "_")) if candidate in self._values), None)
 
     def series(self, key: Any) -> Series:
         """See `Record.series`."""
-        place = self._stored_name(key)
-        if place is None:
+        stored_name = self._stored_name(key)
+        if stored_name is None:
             raise ModelError(unknown_name(str(key), f"'{self.name}'", self._values))
-        own = self.beside.series(key)
-        return Series(own.name, own.latex, own.units, own.meaning, self._values[place])
+        series = self.beside.series(key)
+        return Series(series.name, series.latex, series.units, series.meaning, self._values[stored_name])
 
 
 def columns_of(data: Any) -> Any:
@@ -58,20 +58,20 @@ def columns_of(data: Any) -> Any:
     if hasattr(data, "data_vars"):
         return {str(name): variable.values for name, variable in data.variables.items() if variable.dims == ("t",)}
     if hasattr(data, "columns") and hasattr(data, "index"):
-        given = {name: data[name].to_numpy() for name in data.columns}
-        has_times = any(str(name) == "t" for name in given)  # the symbol of time counts, too
-        return given if has_times or not _is_time(data.index) else {"t": data.index.to_numpy(), **given}
+        table = {name: data[name].to_numpy() for name in data.columns}
+        has_times = any(str(name) == "t" for name in table)  # the symbol of time counts, too
+        return table if has_times or not _is_time(data.index) else {"t": data.index.to_numpy(), **table}
     return data
 
 
 def without_times(data: Any) -> str:
     """A sentence on a table without times: the column that is needed, and why the index of a `DataFrame` is not it."""
-    said = "has no times: a column 't' (s) is needed beside the measured quantities"
+    text = "has no times: a column 't' (s) is needed beside the measured quantities"
     if not hasattr(data, "columns") or not hasattr(data, "index"):
-        return said
+        return text
     name = data.index.name
-    what = "without a name numbers its rows" if name is None else f"is called '{name}'"
-    return f"{said}; its index {what}, and an index is taken for times if it is called 't' or 'time', or is made of fractions"
+    index = "without a name numbers its rows" if name is None else f"is called '{name}'"
+    return f"{text}; its index {index}, and an index is taken for times if it is called 't' or 'time', or is made of fractions"
 
 
 def _is_time(index: Any) -> bool:
@@ -80,15 +80,15 @@ def _is_time(index: Any) -> bool:
 
 
 def _columns(label: str, data: Any) -> dict[str, Any]:
-    """Name → values (k,), t among them."""
-    given = columns_of(data)
-    if given is not data and "t" not in map(str, given):
+    """The columns of a table as name → values (k,), t among them."""
+    table = columns_of(data)
+    if table is not data and "t" not in map(str, table):
         raise ModelError(f"'{label}' {without_times(data)}")
-    if not isinstance(given, Mapping) or "t" not in map(str, given):
+    if not isinstance(table, Mapping) or "t" not in map(str, table):
         raise ModelError(
             f"compare= takes motions, or {{label: motion}}, or data {{label: {{'t': times, 'x': values}}}}; not {shown(data)}"
         )
-    columns = {str(name): reals(values, f"'{name}' of '{label}'") for name, values in given.items()}
+    columns = {str(name): reals(values, f"'{name}' of '{label}'") for name, values in table.items()}
     count = columns["t"].shape
     wrong = [name for name, values in columns.items() if values.ndim != 1 or values.shape != count]
     if wrong or not np.isfinite(columns["t"]).all():

@@ -33,14 +33,14 @@ def impact_variables(events: NDArray[Any], faces: Sequence[str]) -> dict[str, xr
 
     if not len(events):
         return {}
-    found: dict[str, xr.Variable] = {}
+    variables: dict[str, xr.Variable] = {}
     for name, (units, meaning) in IMPACT_NUMBERS.items():
-        found[f"impact_{name}"] = xr.Variable("impact", events[name].copy(), {"units": units, "long_name": meaning})
+        variables[f"impact_{name}"] = xr.Variable("impact", events[name].copy(), {"units": units, "long_name": meaning})
     listed = {"constraint": (events["face"], list(faces)), "kind": (events["kind"], list(EVENT_KINDS))}
     for name, (numbers, names) in listed.items():
         attrs = {"names": json.dumps(names, ensure_ascii=False)}
-        found[f"impact_{name}"] = xr.Variable("impact", numbers.astype(np.int32), attrs)
-    return found
+        variables[f"impact_{name}"] = xr.Variable("impact", numbers.astype(np.int32), attrs)
+    return variables
 
 
 def read_impacts(dataset: xr.Dataset) -> tuple[Impact, ...]:

@@ -24,17 +24,17 @@ def labelled(motion: Motion, key: Any) -> Series:
     """See `Record.series`. If a name is shared, a symbol takes precedence over a constraint, and both over a quantity."""
     if not isinstance(key, str) and not hasattr(key, "name") and not hasattr(key, "free_symbols"):
         raise ModelError(f"a motion is read by symbols, names and constraints, not by {shown(key)}")
-    taken = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
+    names = {*map(str, motion.symbols), *(motion.pseudo or ()), *motion.input_names}
     if isinstance(key, ReactionName):
         return _named_reaction(motion, key)
-    if isinstance(key, str) and key in QUANTITIES and key not in taken:
+    if isinstance(key, str) and key in QUANTITIES and key not in names:
         return Series(key, *QUANTITIES[key], getattr(motion, key))
     if motion.is_friction(key):
         return _friction(motion, key)
-    if motion.is_face(key) and text_of(key) not in taken:
+    if motion.is_face(key) and text_of(key) not in names:
         name = str(getattr(key, "name", key))
         return _reaction(motion, key, name, len(motion.reaction_names) + min(motion.system.faces(key)))
-    if key in motion.reaction_names and key not in taken if isinstance(key, str) else hasattr(key, "residual"):
+    if key in motion.reaction_names and key not in names if isinstance(key, str) else hasattr(key, "residual"):
         row = motion.system.constraint(key)
         return _reaction(motion, key, motion.reaction_names[row], row)
     symbol = motion.symbol(key) if isinstance(key, str) else key
@@ -54,8 +54,8 @@ def _named_reaction(motion: Motion, key: ReactionName) -> Series:
 
 
 def _reaction(motion: Motion, key: Any, name: str, row: int) -> Series:
-    known = units_of_multipliers(motion.system, motion.units) if motion.units else {}
-    unit = _text(known[name]) if name in known else "SI"
+    units = units_of_multipliers(motion.system, motion.units) if motion.units else {}
+    unit = _text(units[name]) if name in units else "SI"
     return Series(name, reaction_latex(name, row), unit, f"reaction Λ of {name}", motion.reaction(key))
 
 
@@ -66,10 +66,10 @@ def _unit(motion: Motion, symbol: Any) -> str:
     if not units:
         return usual
     try:
-        found = dimensions_of(expression(symbol, "a series"), lambda s: derived(s, units), "a series")
+        dimensions = dimensions_of(expression(symbol, "a series"), lambda s: derived(s, units), "a series")
     except (UnitUnknown, ModelError):
         return usual
-    return usual if "rad" in usual or usual.startswith("1") else _text(found)
+    return usual if "rad" in usual or usual.startswith("1") else _text(dimensions)
 
 
 def _text(dimensions: Dimensions) -> str:
@@ -81,9 +81,9 @@ def _friction(motion: Motion, key: Any) -> Series:
     """The force of a friction; its magnitude if the slip is two-dimensional."""
     name, force = str(getattr(key, "name", key)), motion.reaction(key)
     size = force if force.ndim == 1 else np.linalg.norm(force, axis=1)
-    what = "force" if force.ndim == 1 else "size of the force"
+    quantity = "force" if force.ndim == 1 else "size of the force"
     row = len(motion.reaction_names) + len(motion.contact_names) + motion.system.friction(key)
-    return Series(name, reaction_latex(name, row), "N", f"{what} of friction {name}", size)
+    return Series(name, reaction_latex(name, row), "N", f"{quantity} of friction {name}", size)
 
 
 def _meaning(motion: Motion, key: Any, symbol: Any) -> str:

@@ -45,7 +45,7 @@ class LoadedMotion(Record):
     def __getitem__(self, key: Any) -> Array:
         """Values (k,), SI, of a coordinate, velocity, acceleration, speed, pseudo-velocity or input, by symbol or name."""
         if isinstance(key, tuple | list):
-            return np.stack([self[one] for one in key], axis=-1)
+            return np.stack([self[k] for k in key], axis=-1)
         return self._variable("symbol", key).values.copy()
 
     def at(self, times: Any) -> LoadedMotion:
@@ -62,8 +62,8 @@ class LoadedMotion(Record):
         name = getattr(constraint, "name", constraint)
         forces = [x for x in self.dataset.variables.values() if x.attrs.get("friction") == name]
         if forces:
-            parts = np.stack([x.values for x in sorted(forces, key=lambda x: x.attrs["part"])], axis=1)
-            return parts[:, 0] if parts.shape[1] == 1 else parts
+            components = np.stack([x.values for x in sorted(forces, key=lambda x: x.attrs["part"])], axis=1)
+            return components[:, 0] if components.shape[1] == 1 else components
         return self._variable("contact" if name in self._table("contact") else "constraint", name).values.copy()
 
     def series(self, key: Any) -> Series:
@@ -73,10 +73,10 @@ class LoadedMotion(Record):
         rows = ("constraint", "contact")
         reaction = isinstance(key, ReactionName) or hasattr(key, "residual") or hasattr(key, "restitution")
         for attribute in rows if reaction else ("symbol", *rows, "quantity"):
-            found = self._table(attribute).get(name := str(getattr(key, "name", key)))
-            if found is not None:
-                latex, units, meaning = (str(found.attrs.get(label, "")) for label in ("latex", "units", "long_name"))
-                return Series(name, harmless(latex, name), units, meaning, found.values)
+            variable = self._table(attribute).get(name := str(getattr(key, "name", key)))
+            if variable is not None:
+                latex, units, meaning = (str(variable.attrs.get(label, "")) for label in ("latex", "units", "long_name"))
+                return Series(name, harmless(latex, name), units, meaning, variable.values)
         raise self._unknown("symbol", key)
 
     def _table(self, attribute: str) -> dict[str, xr.Variable]:
@@ -102,15 +102,15 @@ class LoadedMotion(Record):
         """Reads every attribute once, so that a file with a missing or invalid one is refused, with its name."""
         for name in CHECKED_WHEN_READ:
             try:
-                found = getattr(self, name)
-                assert not isinstance(found, str) or type(found) is str
+                value = getattr(self, name)
+                assert not isinstance(value, str) or type(value) is str
             except Exception as error:  # invalid JSON, attributes of another type, arrays of other shapes
-                why = f"{type(error).__name__}: {error}"
-                raise ModelError(f"{path} is incomplete or damaged: its {name} cannot be read ({shown(why)})") from None
+                reason = f"{type(error).__name__}: {error}"
+                raise ModelError(f"{path} is incomplete or damaged: its {name} cannot be read ({shown(reason)})") from None
 
     def _role(self, role: str) -> list[xr.Variable]:
-        found = [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]
-        return sorted(found, key=lambda x: x.attrs["column"])  # a store may list its variables in any order
+        variables = [x for x in self.dataset.variables.values() if x.attrs.get("role") == role]
+        return sorted(variables, key=lambda x: x.attrs["column"])  # a store may list its variables in any order
 
     @property
     def t(self) -> Array:
@@ -160,14 +160,14 @@ class LoadedMotion(Record):
     @property
     def undetermined(self) -> tuple[str, ...]:
         """Names of constraints whose reactions are not unique; in files that do not say it, all where some are redundant."""
-        known = self.dataset.attrs.get("undetermined")
-        return tuple(json.loads(known)) if known is not None else self.reaction_names if self.redundant else ()
+        stored = self.dataset.attrs.get("undetermined")
+        return tuple(json.loads(stored)) if stored is not None else self.reaction_names if self.redundant else ()
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Remarks for the reader: sentences with .time, .kind, .constraints."""
-        found = json.loads(self.dataset.attrs.get("notes", "[]"))
-        return tuple(Note(note.pop("text"), **note) for note in found)
+        records = json.loads(self.dataset.attrs.get("notes", "[]"))
+        return tuple(Note(note.pop("text"), **note) for note in records)
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -244,8 +244,8 @@ class LoadedMotion(Record):
     def phases(self) -> tuple[Phase, ...]:
         """When frictions stick, slip or are off: see `Motion.phases`."""
         rows = json.loads(self.dataset.attrs.get("phases", "[]"))
-        way = lambda value: tuple(value) if isinstance(value, list) else value
-        return tuple(Phase(start, end, name, kind, way(u)) for start, end, name, kind, u in rows)
+        direction = lambda value: tuple(value) if isinstance(value, list) else value
+        return tuple(Phase(start, end, name, kind, direction(u)) for start, end, name, kind, u in rows)
 
     @property
     def contact_names(self) -> tuple[str, ...]:

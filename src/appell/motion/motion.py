@@ -112,7 +112,7 @@ class Motion(OfSystem):
 
     def __getstate__(self) -> dict[str, Any]:
         """Samples and facts; derived quantities are computed again on demand."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
     # -- what happened ---------------------------------------------------------------------------------------------------
 
@@ -149,7 +149,7 @@ class Motion(OfSystem):
         states = {str(s) for s in (*run.system.positions, *run.system.velocities)}
         if name in states:
             raise AttributeError(f"read '{name}' of a motion as motion[{name}] or motion['{name}']")
-        public = [word for word in dir(self) if not word.startswith("_")]
+        public = [attribute for attribute in dir(self) if not attribute.startswith("_")]
         raise AttributeError(f"a motion has no attribute '{name}'{did_you_mean(name, public, also=MISTAKEN_NAMES)}")
 
     def __getitem__(self, key: Any) -> Array:
@@ -161,7 +161,7 @@ class Motion(OfSystem):
         if isinstance(key, tuple | list):
             if not key:
                 raise ModelError("a motion is read by symbols, motion[x] or motion[x, y]; none was given")
-            return np.stack([self[one] for one in key], axis=-1)
+            return np.stack([self[item] for item in key], axis=-1)
         if self.is_friction(key):
             return self.reaction(key)
         symbol = self.symbol(key) if isinstance(key, str) else key
@@ -214,8 +214,8 @@ class Motion(OfSystem):
         """
         if isinstance(constraint, Friction) or constraint in [fr.name for fr in self.system.frictions]:
             i = self.system.friction(constraint)
-            first = sum(fr.parts for fr in self.system.frictions[:i])
-            force = self._solved[3][:, first : first + self.system.frictions[i].parts]
+            column = sum(fr.parts for fr in self.system.frictions[:i])
+            force = self._solved[3][:, column : column + self.system.frictions[i].parts]
             return force[:, 0].copy() if force.shape[1] == 1 else force.copy()
         if self.is_face(constraint):
             numbers = list(self.system.faces(constraint))
@@ -339,8 +339,8 @@ class Motion(OfSystem):
         first, last = self._ends
         times = times_within(times, first, last, self.status)
         order = np.argsort(times if last >= first else -times, kind="stable")
-        back = np.argsort(order)
-        q, v, work = (np.asarray(z)[back] for z in self._sampler(times[order]))
+        inverse = np.argsort(order)
+        q, v, work = (np.asarray(z)[inverse] for z in self._sampler(times[order]))
         return replace(self, t=times, q=q, v=v, work=work, lost=None, origin=self._origin, span=(first, last))
 
     @property

@@ -33,19 +33,19 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
     rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
     a, lam, touch = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
     settled = _settled(t)
-    for contacts, here in _modes(motion):
-        here = here[settled[here] == here]
-        if not len(here):
+    for contacts, samples in _modes(motion):
+        samples = samples[settled[samples] == samples]
+        if not len(samples):
             continue
-        run = run_at(contacts, here)
+        run = run_at(contacts, samples)
         try:
-            a[here], all_rows = run.acceleration(t[here], q[here], v[here])
+            a[samples], all_rows = run.acceleration(t[samples], q[samples], v[samples])
         except AppellError:  # some sample is singular, not all
-            a[here], all_rows = _one_by_one(run, rows + len(contacts), t[here], q[here], v[here])
+            a[samples], all_rows = _one_by_one(run, rows + len(contacts), t[samples], q[samples], v[samples])
         if contacts:
-            _by_least_norm(motion, run, contacts, here, a, all_rows)
-        lam[here] = all_rows[:, :rows]
-        touch[np.ix_(here, contacts)] = all_rows[:, rows:]
+            _by_least_norm(motion, run, contacts, samples, a, all_rows)
+        lam[samples] = all_rows[:, :rows]
+        touch[np.ix_(samples, contacts)] = all_rows[:, rows:]
     a, lam, touch = a[settled], lam[settled], touch[settled]
     bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
     if bad.any():
@@ -58,28 +58,28 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
 
 def _settled(t: Array) -> NDArray[np.intp]:
     """The index of each sample, (k,); between the first and the last sample of one instant, the index of the last."""
-    found, same = np.arange(len(t)), np.diff(t) == 0
-    for i in np.flatnonzero(same[:-1] & same[1:])[::-1] + 1:
-        found[i] = found[i + 1]
-    return found
+    settled, coincides = np.arange(len(t)), np.diff(t) == 0
+    for i in np.flatnonzero(coincides[:-1] & coincides[1:])[::-1] + 1:
+        settled[i] = settled[i + 1]
+    return settled
 
 
-def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], here: Any, a: Array, lam: Array) -> None:
+def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], samples: Any, a: Array, lam: Array) -> None:
     """Solves non-finite samples again by least norm: faces in contact may be dependent at some states only."""
     for k in np.flatnonzero(~np.isfinite(lam).all(axis=1)):
-        i = here[k]
+        i = samples[k]
         p = run.p if run.p.ndim == 1 else run.p[k]
-        at = Instant.at(motion._evaluator.form, float(motion.t[i]), motion.q[i].copy(), motion.v[i].copy(), p)
-        a[i], lam[k] = at.reactions(contacts)
+        instant = Instant.at(motion._evaluator.form, float(motion.t[i]), motion.q[i].copy(), motion.v[i].copy(), p)
+        a[i], lam[k] = instant.reactions(contacts)
 
 
 def _modes(motion: Motion) -> list[tuple[tuple[int, ...], Any]]:
     """Sets of faces in contact, each with the samples at which it holds."""
     changes = motion.contacts or ((-np.inf, ()),)
-    which = last_change(np.array([time for time, _ in changes]), motion.t)
+    interval = last_change(np.array([time for time, _ in changes]), motion.t)
     sets = sorted({contacts for _, contacts in changes})
-    modes = [(c, np.flatnonzero([changes[k][1] == c for k in which])) for c in sets]
-    return [(contacts, here) for contacts, here in modes if len(here)]
+    modes = [(c, np.flatnonzero([changes[k][1] == c for k in interval])) for c in sets]
+    return [(contacts, samples) for contacts, samples in modes if len(samples)]
 
 
 def _one_by_one(run: Run, rows: int, t: Array, q: Array, v: Array) -> tuple[Array, Array]:

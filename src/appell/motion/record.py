@@ -86,14 +86,14 @@ class Verification:
     rows: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        width = max(len(what) for what, _ in self.rows)
-        return "\n".join(f"{what:<{width}}  {value}" for what, value in self.rows)
+        width = max(len(quantity) for quantity, _ in self.rows)
+        return "\n".join(f"{quantity:<{width}}  {value}" for quantity, value in self.rows)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         cell = "<td style='text-align:left'>"
-        rows = (f"<tr>{cell}{escape(what)}</td>{cell}{escape(value)}</td></tr>" for what, value in self.rows)
+        rows = (f"<tr>{cell}{escape(quantity)}</td>{cell}{escape(value)}</td></tr>" for quantity, value in self.rows)
         return f"<table>{''.join(rows)}</table>"
 
 LEAST_EXCHANGED = 1e-6
@@ -268,16 +268,16 @@ def unknown_name(name: str, owner: str, known: Iterable[str]) -> str:
     """A sentence that says what is unknown, what was probably meant, and what is available."""
     names = list(dict.fromkeys(known))
     close = difflib.get_close_matches(name, names, n=1)
-    meant = f" (did you mean {close[0]}?)" if close else ""
+    hint = f" (did you mean {close[0]}?)" if close else ""
     listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"{owner} has no '{name}'{meant}; it has {listed or 'none'}"
+    return f"{owner} has no '{name}'{hint}; it has {listed or 'none'}"
 
 
 def reaction_latex(name: str, row: int) -> str:
     """Λ with the name of its constraint if that is a short word, otherwise with its number, counted from 1."""
     plain = len(name) <= 24 and all(c.isalnum() or c in " -_" for c in name)
-    word = name.replace("_", r"\_").replace(" ", r"\ ").replace("-", r"\text{-}")
-    return rf"\Lambda_{{\mathrm{{{word}}}}}" if plain else rf"\Lambda_{{{row + 1}}}"
+    escaped = name.replace("_", r"\_").replace(" ", r"\ ").replace("-", r"\text{-}")
+    return rf"\Lambda_{{\mathrm{{{escaped}}}}}" if plain else rf"\Lambda_{{{row + 1}}}"
 
 
 def subdivided(t: Array, parts: int | NDArray[np.int_]) -> Array:

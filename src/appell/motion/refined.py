@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 def refined(motion: Motion, points: int) -> Motion:
     """See `Motion.fine`."""
     points, span = whole(points, "points=", 1, 10**7), np.abs(np.diff(motion.t))
-    parts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
-    if motion.sampler is None or (parts == 1).all():
+    counts = np.maximum(1, np.ceil(points * span / max(span.sum(), np.finfo(float).tiny)).astype(int))
+    if motion.sampler is None or (counts == 1).all():
         return motion
     try:
-        fine = motion.at(subdivided(motion.t, parts))
+        fine = motion.at(subdivided(motion.t, counts))
     except AppellError:  # the last step of a failed run may not be repeatable
         return motion
     states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
     for name, values in states.items():
-        values[np.append(0, np.cumsum(parts))] = getattr(motion, name)  # keeps both samples at an impact
+        values[np.append(0, np.cumsum(counts))] = getattr(motion, name)  # keeps both samples at an impact
     return replace(fine, **states, lost=None)
 
 

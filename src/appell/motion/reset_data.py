@@ -30,9 +30,11 @@ class ResetEvent(NamedTuple):
 def reset_events(system: Any, states: Iterable[Any]) -> tuple[ResetEvent, ...]:
     """Resets by their names and symbols, from `ResetState`s."""
     symbols = (*system.positions, *system.velocities)
-    named = lambda z: dict(zip(symbols, map(float, z), strict=True))
+    values = lambda z: dict(zip(symbols, map(float, z), strict=True))
     names = [reset.name for reset in system.resets]
-    return tuple(ResetEvent(one.time, names[one.number], one.work, named(one.before), named(one.after)) for one in states)
+    return tuple(
+        ResetEvent(state.time, names[state.number], state.work, values(state.before), values(state.after)) for state in states
+    )
 
 
 def reset_variables(events: Iterable[ResetEvent]) -> dict[str, xr.Variable]:
@@ -44,18 +46,18 @@ def reset_variables(events: Iterable[ResetEvent]) -> dict[str, xr.Variable]:
         return {}
     names = list(dict.fromkeys(event.reset for event in events))
     symbols = json.dumps([str(s) for s in events[0].before], ensure_ascii=False)
-    states = lambda word: np.array([list(getattr(event, word).values()) for event in events])
-    said = lambda units, meaning: {"units": units, "long_name": meaning}
+    states = lambda which: np.array([list(getattr(event, which).values()) for event in events])
+    attributes = lambda units, meaning: {"units": units, "long_name": meaning}
     numbers = np.array([names.index(event.reset) for event in events], dtype=np.int32)
     return {
-        "reset_time": xr.Variable("reset", np.array([e.time for e in events]), said("s", "time of the reset")),
-        "reset_work": xr.Variable("reset", np.array([e.work for e in events]), said("J", "work of the reset")),
+        "reset_time": xr.Variable("reset", np.array([e.time for e in events]), attributes("s", "time of the reset")),
+        "reset_work": xr.Variable("reset", np.array([e.work for e in events]), attributes("J", "work of the reset")),
         "reset_name": xr.Variable("reset", numbers, {"names": json.dumps(names, ensure_ascii=False)}),
         **{
-            f"reset_{word}": xr.Variable(
-                ("reset", "reset_state"), states(word), {**said("SI", f"state {word} the reset"), "symbols": symbols}
+            f"reset_{which}": xr.Variable(
+                ("reset", "reset_state"), states(which), {**attributes("SI", f"state {which} the reset"), "symbols": symbols}
             )
-            for word in ("before", "after")
+            for which in ("before", "after")
         },
     }
 
@@ -66,7 +68,7 @@ def read_reset_events(dataset: xr.Dataset, symbols: Mapping[str, Any]) -> tuple[
         return ()
     names = json.loads(dataset["reset_name"].attrs["names"])
     keys = [symbols.get(name, name) for name in json.loads(dataset["reset_before"].attrs["symbols"])]
-    columns = [dataset[f"reset_{word}"].values for word in ("time", "name", "work", "before", "after")]
+    columns = [dataset[f"reset_{column}"].values for column in ("time", "name", "work", "before", "after")]
     state = lambda row: dict(zip(keys, map(float, row), strict=True))
     return tuple(
         ResetEvent(float(time), names[int(k)], float(work), state(before), state(after))

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 def columns(dataset: Any) -> dict[str, Any]:
     """Name → values (k,), t first: the variables over time alone. Names are words, whatever a file calls them."""
-    found = {"t": dataset["t"].values}
+    table = {"t": dataset["t"].values}
     for name, variable in dataset.data_vars.items():
         if variable.dims == ("t",):
-            word = re.sub(r"\W+", "_", str(name)) or "value"
-            found[word if word not in found else f"{word}_"] = variable.values
-    return found
+            name_ = re.sub(r"\W+", "_", str(name)) or "value"
+            table[name_ if name_ not in table else f"{name_}_"] = variable.values
+    return table
 
 
 def csv_text(dataset: Any) -> str:

@@ -108,12 +108,12 @@ def spectrum(
 
     w: Any = get_window(SCIPY_WINDOWS[window], count)
     Y = np.fft.rfft(w * y) / w.sum()
-    sides = np.full(len(Y), 2.0)
-    sides[0] = 1.0
+    factors = np.full(len(Y), 2.0)
+    factors[0] = 1.0
     if count % 2 == 0:
-        sides[-1] = 1.0
+        factors[-1] = 1.0
     frequency = np.arange(len(Y)) / (end - begin)
-    return Spectrum(series.name, series.units, frequency, sides * np.abs(Y), np.angle(Y), begin, end, window)
+    return Spectrum(series.name, series.units, frequency, factors * np.abs(Y), np.angle(Y), begin, end, window)
 
 
 __all__ = ["Spectrum", "spectrum"]

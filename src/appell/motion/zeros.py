@@ -85,8 +85,8 @@ class ExpressionAlong:
         """Bounds of the values for all z within their noise (k, m) and t within its rounding, (k,) each."""
         late, p = POLYNOMIAL_ROUNDING * np.abs(t), p[:, None] if p.ndim == 1 else p.T
         still = np.zeros((1, len(t))), np.zeros_like(z.T)
-        near = Interval((t - late)[None], (t + late)[None]), Interval((z - noise).T, (z + noise).T), Interval(p, p)
-        y, _ = enclosure(self.guard)(*near, *(Interval(x, x) for x in still))
+        inputs = Interval((t - late)[None], (t + late)[None]), Interval((z - noise).T, (z + noise).T), Interval(p, p)
+        y, _ = enclosure(self.guard)(*inputs, *(Interval(x, x) for x in still))
         return y.lo[0], y.hi[0]
 
 
@@ -142,8 +142,8 @@ def zeros_along(
     reached: that of the steps before them (`Zeros.reached`).
     """
     if not len(steps.begin):
-        none = np.zeros(0)
-        return Zeros(none, none, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), none, none, before, False, reached)
+        empty = np.zeros(0)
+        return Zeros(empty, empty, np.zeros(0, dtype=object), np.zeros(0, dtype=np.intp), empty, empty, before, False, reached)
     search = _ZeroSearch(expression, steps, np.asarray(p, float), floor)
     return search.changes(*search.isolating_points(), before, reached)
 
@@ -155,8 +155,8 @@ class _ZeroSearch:
         self.expression, self.steps, self.p = expression, steps, p
         order = np.arange(1, len(steps.powers))[:, None, None]
         late = LAST_DIGITS_OF_TIMES * np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end)))
-        moved = late / np.abs(steps.half) * (order * np.abs(steps.powers[1:])).sum(axis=0)
-        self.noise = floor + POLYNOMIAL_ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + moved.T  # (steps, m)
+        shift = late / np.abs(steps.half) * (order * np.abs(steps.powers[1:])).sum(axis=0)
+        self.noise = floor + POLYNOMIAL_ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + shift.T  # (steps, m)
 
     def _inputs(self, step: Ints, s: Array) -> tuple[Array, Array, Array]:
         return self.steps.time(step, s), self.steps.at(step, s), self.p if self.p.ndim == 1 else self.p[step]
@@ -175,15 +175,15 @@ class _ZeroSearch:
         inconclusive."""
         steps, n = self.steps, len(self.steps.begin)
         signs = self.signs(np.repeat(np.arange(n), len(DENSE_NODES)), np.tile(DENSE_NODES, n)).reshape(n, len(DENSE_NODES))
-        here = np.flatnonzero(signs.any(axis=1))  # an expression that vanishes throughout changes no sign
+        varying = np.flatnonzero(signs.any(axis=1))  # an expression that vanishes throughout changes no sign
         p = self.p if self.p.ndim == 1 else self.p.T
-        found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here)
-        step = np.concatenate([np.repeat(np.arange(n), 2), found.step, found.step])
-        s = np.concatenate([np.tile([-1.0, 1.0], n), found.a, found.b])
+        brackets = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, varying)
+        step = np.concatenate([np.repeat(np.arange(n), 2), brackets.step, brackets.step])
+        s = np.concatenate([np.tile([-1.0, 1.0], n), brackets.a, brackets.b])
         order = np.lexsort((s, step))
         step, s = step[order], s[order]
         new = np.append(True, (np.diff(step) != 0) | (np.diff(s) != 0))
-        open_ = np.union1d(found.step[~found.bounded], here[~steps.exact[here]])
+        open_ = np.union1d(brackets.step[~brackets.bounded], varying[~steps.exact[varying]])
         return step[new], s[new], open_
 
     def changes(self, step: Ints, s: Array, open_: Ints, earlier: float, reached: float) -> Zeros:
@@ -191,9 +191,9 @@ class _ZeroSearch:
         the one from which zero was reached there."""
         g, sign = self.look(step, s), self.signs(step, s)
         last = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), -1))
-        before = np.append(-1, last[:-1])
-        known = np.where(before >= 0, sign[before], earlier)
-        change = np.flatnonzero((sign != 0) & (known != 0) & (sign != known))
+        previous = np.append(-1, last[:-1])
+        sign_so_far = np.where(previous >= 0, sign[previous], earlier)
+        change = np.flatnonzero((sign != 0) & (sign_so_far != 0) & (sign != sign_so_far))
         inside = (change > 0) & (step[change] == step[change - 1])
         a, b = np.where(inside, s[change - 1], -1.0), s[change]  # at the start, if the step begins with the other sign
         zero, jump = self._narrowed(step[change], a, b, np.where(inside, g[change - 1], 0.0), g[change])
@@ -204,50 +204,64 @@ class _ZeroSearch:
             jump[edge] = np.maximum(np.abs(g[k]), np.abs(g[np.maximum(k - 1, 0)])) > STEP_MISMATCH * size
         # where the sign is not known although the value is not small, the rounding of the time decides between two pieces
         nearest = np.maximum(change - 1, 0)
-        largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(before[change], 0)]))
+        largest = np.maximum(np.abs(g[change]), np.abs(g[np.maximum(previous[change], 0)]))
         jump |= (sign[nearest] == 0) & ~(np.abs(g[nearest]) <= JUMP_LEFT * largest)
         # between two events at almost one time, and at multiple zeros, both comparisons are with values that are rounding
         rounding = NEAR_ROUNDING * np.abs(g).max(initial=0.0)
         tiny = np.flatnonzero(jump & (np.abs(g[nearest]) <= rounding))
-        ahead, behind = step[change[tiny]], step[np.maximum(before[change[tiny]], 0)]
+        ahead, behind = step[change[tiny]], step[np.maximum(previous[change[tiny]], 0)]
         jump[tiny] = np.where(ahead == behind, largest[tiny] > rounding, ~self._goes_on(behind, ahead, sign[change[tiny]]))
         pending = bool(sign[-1] == 0 and sign[step == step[-1]].any())
-        now = float(sign[last[-1]]) if last[-1] >= 0 else earlier
-        back, way = self._rebounds(step, s, sign)
-        at_end = np.ones(len(back))
+        sign_at_end = float(sign[last[-1]]) if last[-1] >= 0 else earlier
+        rebounding, directions_back = self._rebounds(step, s, sign)
+        at_end = np.ones(len(rebounding))
         if reached and self._turns_back(step[:1], sign[:1], np.array([reached]))[0]:
-            back, way, at_end = np.append(0, back), np.append(-reached, way), np.append(-1.0, at_end)
-        steps, places = np.concatenate([step[change], back]), np.concatenate([zero, at_end])
-        kind = np.concatenate([np.where(jump, JUMPED, CROSSED), np.full(len(back), REBOUND)]).astype(object)
+            rebounding, directions_back, at_end = (
+                np.append(0, rebounding),
+                np.append(-reached, directions_back),
+                np.append(-1.0, at_end),
+            )
+        steps, places = np.concatenate([step[change], rebounding]), np.concatenate([zero, at_end])
+        kind = np.concatenate([np.where(jump, JUMPED, CROSSED), np.full(len(rebounding), REBOUND)]).astype(object)
         order = np.lexsort((places, steps))
-        directions = np.concatenate([sign[change], way])[order]
+        directions = np.concatenate([sign[change], directions_back])[order]
         times = self.steps.time(steps, places)[order]
-        left = float(self._reached(step[-1:], sign[-1:])[0])
-        return Zeros(times, directions, kind[order], steps[order], places[order], self.steps.begin[open_], now, pending, left)
+        reached_at_end = float(self._reached(step[-1:], sign[-1:])[0])
+        return Zeros(
+            times,
+            directions,
+            kind[order],
+            steps[order],
+            places[order],
+            self.steps.begin[open_],
+            sign_at_end,
+            pending,
+            reached_at_end,
+        )
 
     def _rebounds(self, step: Ints, s: Array, sign: Array) -> tuple[Ints, Array]:
         """Steps that reach zero at a rate that the next one does not continue (an impact), or whose end a reset reverses; and
         the direction in which they reach it."""
         at = np.flatnonzero((s[:-1] == 1) & self._near_zero(step[:-1], s[:-1]))
         k = step[at]
-        came = self._reached(k, sign[at])
-        back = (came != 0) & self._turns_back(k + 1, sign[at + 1], came)
-        return k[back], -came[back]
+        came_from = self._reached(k, sign[at])
+        rebounds = (came_from != 0) & self._turns_back(k + 1, sign[at + 1], came_from)
+        return k[rebounds], -came_from[rebounds]
 
     def _reached(self, step: Ints, sign: Array) -> Array:
         """The sign from which steps that end with these signs reach zero at a rate, 0 if they do not."""
-        came = -self._tendency(step, 1.0)
-        return np.where(self._near_zero(step, np.ones(len(step))) & (sign != -came), came, 0.0)
+        came_from = -self._tendency(step, 1.0)
+        return np.where(self._near_zero(step, np.ones(len(step))) & (sign != -came_from), came_from, 0.0)
 
-    def _turns_back(self, step: Ints, sign: Array, came: Array) -> Bools:
+    def _turns_back(self, step: Ints, sign: Array, came_from: Array) -> Bools:
         """Whether steps that begin with these signs do not pass through the zero that the steps before them reached."""
-        near = self._near_zero(step, np.full(len(step), -1.0))
-        return np.where(near, self._tendency(step, -1.0) != -came, sign == came) & (sign != -came)
+        at_zero = self._near_zero(step, np.full(len(step), -1.0))
+        return np.where(at_zero, self._tendency(step, -1.0) != -came_from, sign == came_from) & (sign != -came_from)
 
-    def _goes_on(self, before: Ints, after: Ints, way: Array) -> Bools:
+    def _goes_on(self, before: Ints, after: Ints, direction: Array) -> Bools:
         """Whether the expression is zero up to rounding between two steps and changes in this direction on both sides."""
-        near = self._near_zero(before, np.ones(len(before))) & self._near_zero(after, -np.ones(len(after)))
-        return near & (self._tendency(before, 1.0) == way) & (self._tendency(after, -1.0) == way)
+        at_zero = self._near_zero(before, np.ones(len(before))) & self._near_zero(after, -np.ones(len(after)))
+        return at_zero & (self._tendency(before, 1.0) == direction) & (self._tendency(after, -1.0) == direction)
 
     def _near_zero(self, step: Ints, s: Array) -> Bools:
         """Whether an impact there counts as one at zero, (k,): faces as near as this are hit together, not exactly at zero."""
@@ -260,13 +274,13 @@ class _ZeroSearch:
         The rate is taken over a thousandth of the step. Between two events at almost one time, where that is rounding, it is
         taken over the whole step, along which the expression is then a straight line."""
         at = lambda s: self.look(step, np.full(len(step), s))
-        first, middle, last = at(-1.0), at(0.0), at(1.0)
-        change = at(-0.999) - first if end < 0 else last - at(0.999)
+        at_begin, at_middle, at_end = at(-1.0), at(0.0), at(1.0)
+        change = at(-0.999) - at_begin if end < 0 else at_end - at(0.999)
         low, high = self.expression.bounds(*self._inputs(step, np.full(len(step), end)), self.noise[step])
-        rounding, whole = (high - low) / 2, last - first
-        straight = (np.abs(first - 2 * middle + last) <= STRAIGHT_STEP * np.abs(whole)) & (np.abs(whole) > rounding)
+        rounding, total = (high - low) / 2, at_end - at_begin
+        straight = (np.abs(at_begin - 2 * at_middle + at_end) <= STRAIGHT_STEP * np.abs(total)) & (np.abs(total) > rounding)
         steep = (end < 0) | (np.abs(change) > TRANSVERSAL * self._largest(step))
-        return np.where(np.abs(change) > rounding, np.sign(change) * steep, np.sign(whole) * straight)
+        return np.where(np.abs(change) > rounding, np.sign(change) * steep, np.sign(total) * straight)
 
     def _largest(self, step: Ints) -> Array:
         s = np.linspace(-1, 1, 9)
@@ -279,7 +293,7 @@ class _ZeroSearch:
         at_once = np.sign(ga) * np.sign(gb) >= 0
         largest = np.maximum(np.abs(ga), np.abs(gb))
         a, b, ga, gb = a.copy(), np.where(at_once, a, b), ga.copy(), gb.copy()
-        sa, sb, left, right = ga.copy(), gb.copy(), ga.copy(), gb.copy()  # weights of the secant; values at a and b
+        sa, sb, g_a, g_b = ga.copy(), gb.copy(), ga.copy(), gb.copy()  # weights of the secant; values at a and b
         exact = np.zeros(len(step), dtype=bool)
         for k in range(100):
             open_ = b - a > 2 * np.spacing(1.0)
@@ -289,18 +303,18 @@ class _ZeroSearch:
                 x = (a + b) / 2 if k % 4 == 3 else (a * sb - b * sa) / (sb - sa)
             x = np.where(np.isfinite(x) & (x > a) & (x < b), x, (a + b) / 2)
             g = self.look(step, x)
-            there = np.sign(g) == np.sign(gb)
-            up, down = open_ & there, open_ & ~there
+            same_sign = np.sign(g) == np.sign(gb)
+            up, down = open_ & same_sign, open_ & ~same_sign
             half = 1.0 if k % 4 == 3 else 0.5
-            b, right = np.where(up, x, b), np.where(up, g, right)
-            a, left = np.where(down, x, a), np.where(down, g, left)
+            b, g_b = np.where(up, x, b), np.where(up, g, g_b)
+            a, g_a = np.where(down, x, a), np.where(down, g, g_a)
             sa, sb = np.where(down, g, np.where(up, half * sa, sa)), np.where(up, g, np.where(down, half * sb, sb))
-            met = down & (g == 0)
-            b, right, exact = np.where(met, x, b), np.where(met, 0.0, right), exact | met
-        jump = ~at_once & (np.maximum(np.abs(left), np.abs(right)) > JUMP_LEFT * largest)
+            zero = down & (g == 0)
+            b, g_b, exact = np.where(zero, x, b), np.where(zero, 0.0, g_b), exact | zero
+        jump = ~at_once & (np.maximum(np.abs(g_a), np.abs(g_b)) > JUMP_LEFT * largest)
         k, at = step[exact], b[exact]
-        beside = (np.abs(self.look(k, np.clip(at + way * BESIDE_ZERO, -1.0, 1.0))) for way in (-1.0, 1.0))
-        jump[exact] = np.maximum(*beside) > JUMP_LEFT * self._largest(k)
+        values_beside = (np.abs(self.look(k, np.clip(at + side * BESIDE_ZERO, -1.0, 1.0))) for side in (-1.0, 1.0))
+        jump[exact] = np.maximum(*values_beside) > JUMP_LEFT * self._largest(k)
         return b, jump
 
 
@@ -314,32 +328,34 @@ def motion_zeros(
 
     again: times in that order → the motion there, `motion.at` by default. before: those of the motion that this one continues.
     """
-    along = expression_along(motion.run.form, motion.system.in_velocities(expression))
+    quantities = expression_along(motion.run.form, motion.system.in_velocities(expression))
     noise = NOISE_OF_STIFF * motion.tolerances.get("rtol", 0.0) if motion.method in STIFF else 0.0
-    steps = dense_steps(edges, lambda times: numbers_of((again or motion.at)(times), along), noise)
+    steps = dense_steps(edges, lambda times: numbers_of((again or motion.at)(times), quantities), noise)
     p = motion.run.p_at(steps.middle) if motion.readings is None else motion.readings.parameters_at(steps.middle)
-    known = () if before is None else (before.sign, before.reached)
-    return zeros_along(along, steps, p, GAP_FLOOR * motion.tolerances.get("atol", 0.0), *known)
+    signs = () if before is None else (before.sign, before.reached)
+    return zeros_along(quantities, steps, p, GAP_FLOOR * motion.tolerances.get("atol", 0.0), *signs)
 
 
 def edges_of(motion: Motion) -> Array:
     """Times between which a motion is known to be smooth, in the order of the run: samples, impacts, changes of mode, breaks,
     readings of a control."""
     first, last = motion.span or (float(motion.t[0]), float(motion.t[-1]))
-    way = 1.0 if last >= first else -1.0
+    sign = 1.0 if last >= first else -1.0
     changes = [time for time, _ in (*motion.contacts, *motion.modes)]
-    parts = [motion.t, motion.events["time"], motion.breaks, np.array(changes, dtype=float)]
-    parts += [motion.run.schedule.knots] if motion.run.schedule is not None else []
-    parts += [getattr(motion.sampler, "t", np.zeros(0)), np.array([first, last])]
-    times = np.unique(way * np.concatenate(parts))
-    return way * times[(times >= way * first) & (times <= way * last)]
+    sources = [motion.t, motion.events["time"], motion.breaks, np.array(changes, dtype=float)]
+    sources += [motion.run.schedule.knots] if motion.run.schedule is not None else []
+    sources += [getattr(motion.sampler, "t", np.zeros(0)), np.array([first, last])]
+    times = np.unique(sign * np.concatenate(sources))
+    return sign * times[(times >= sign * first) & (times <= sign * last)]
 
 
 def numbers_of(motion: Motion, along: ExpressionAlong) -> Array:
     """The quantities on which an expression depends, (k, m)."""
     values = {"q": lambda: motion.q, "v": lambda: motion.v, "a": lambda: motion.acceleration}
-    known = {name: values[name]() for name in {name for name, _ in along.columns}}
-    return np.stack([known[name][:, i] for name, i in along.columns], axis=1) if along.columns else np.zeros((len(motion.t), 0))
+    arrays = {name: values[name]() for name in {name for name, _ in along.columns}}
+    return (
+        np.stack([arrays[name][:, i] for name, i in along.columns], axis=1) if along.columns else np.zeros((len(motion.t), 0))
+    )
 
 
 __all__ = [

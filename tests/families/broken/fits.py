@@ -62,8 +62,8 @@ BREAKAGES = [
     Breakage(
         "row numbers are seconds",
         "motion/foreign_data.py",
-        "        return given if has_times or not _is_time(data.index) else",
-        "        return given if has_times else",
+        "        return table if has_times or not _is_time(data.index) else",
+        "        return table if has_times else",
         {
             "fits.times_of_a_frame": (0, 4),
         },

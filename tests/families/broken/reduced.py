@@ -63,8 +63,8 @@ BREAKAGES = [
     Breakage(
         "an expression changes its sign between the ends of steps alone",
         "motion/zeros.py",
-        '        found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here)\n',
-        '        found = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, here[:0])\n',
+        '        brackets = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, varying)\n',
+        '        brackets = isolated(self.expression.guard, steps.powers, steps.middle, steps.half, p, varying[:0])\n',
         {
             "unseen_walls.sections_of_small_sets_are_crossed": (0, 1),
         },
@@ -99,8 +99,8 @@ BREAKAGES = [
     Breakage(
         "an exact zero is no jump",
         "motion/zeros.py",
-        '        jump[exact] = np.maximum(*beside) > JUMP_LEFT * self._largest(k)\n',
-        '        jump[exact] = np.maximum(*beside) < 0\n',
+        '        jump[exact] = np.maximum(*values_beside) > JUMP_LEFT * self._largest(k)\n',
+        '        jump[exact] = np.maximum(*values_beside) < 0\n',
         {
             "resting_sections.a_sign_jumps_over_zero": (0, 5),
         },
