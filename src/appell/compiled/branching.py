@@ -52,6 +52,7 @@ class TimeBranches:
 
     @cached_property
     def _around(self) -> Callable[..., Any]:
+        """(t, p) → the next break and the one before."""
         return vm_function(next_break(self.run.form, self.breaks)).single
 
     def parameters(self, p: Array, time: Any) -> Array:
@@ -70,27 +71,27 @@ class TimeBranches:
 
     def following(self, t: float, p: Array, direction: float) -> float:
         """The first break after t in a direction, ±`NO_BREAK_TIME` if there is none; p: of the branched system."""
-        found = direction * NO_BREAK_TIME
+        nearest = direction * NO_BREAK_TIME
         if self.breaks.phases or self.breaks.knots:
-            following, last = self._around(t, p)
-            found = float(following if direction > 0 else last)
+            following, preceding = self._around(t, p)
+            nearest = float(following if direction > 0 else preceding)
         if self.schedule is None:
-            return found
+            return nearest
         knot = self.schedule.following(t, direction, NO_BREAK_TIME)
-        return knot if direction * (knot - found) < 0 else found
+        return knot if direction * (knot - nearest) < 0 else nearest
 
     def located(self, first: float, last: float, p: Array) -> Array:
         """Breaks between two times that are zeros of functions of time, in order; p: of the branched system."""
         low, high = sorted((first, last))
-        found = [_zeros(*_guard(self.run.form, one), low, high, p) for one in self.breaks.located]
-        times = np.unique(np.concatenate([*found, np.zeros(0)]))
+        zeros = [_zeros(*_guard(self.run.form, expression), low, high, p) for expression in self.breaks.located]
+        times = np.unique(np.concatenate([*zeros, np.zeros(0)]))
         return times if last >= first else times[::-1]
 
     def depends(self, *names: str) -> bool:
         """Whether outputs of the normal form depend on the branch."""
-        form, places = self.run.form, [] if self.index is None else [self.index]
-        places += [] if self.schedule is None else self.schedule.columns
-        return any(depends(form[name], form.inputs["p"][place]) for name in names for place in places)
+        form, columns = self.run.form, [] if self.index is None else [self.index]
+        columns += [] if self.schedule is None else self.schedule.columns
+        return any(depends(form[name], form.inputs["p"][column]) for name in names for column in columns)
 
 
 @remembered
@@ -107,30 +108,30 @@ def _zeros(function: Fn, bounds: Fn, first: float, last: float, p: Array) -> Arr
     value, call = vm_function(function).batch, vm_function(bounds).batch
     names = [port.name for port in bounds.outputs]
     edges = np.linspace(first, last, FIRST_BREAK_INTERVALS + 1)
-    low, high, done = edges[:-1], edges[1:], np.zeros(0)
+    low, high, located = edges[:-1], edges[1:], np.zeros(0)
     size = np.finfo(float).eps * max(abs(first), abs(last), TIME_ROUNDING * (last - first))
     while len(low):
-        if len(low) + len(done) > BREAK_INTERVALS:
+        if len(low) + len(located) > BREAK_INTERVALS:
             raise ModelError(
                 f"a function of time that decides a branch is near zero at more than {BREAK_INTERVALS} times"
             f" between t = {first:g} and"
                 f" {last:g}: give it as one that is read off (sign(sin(w*t)), Mod, floor), or run in parts"
             )
         all_p = np.broadcast_to(p, (len(low), len(p)))
-        out = dict(zip(names, call(low, high, all_p), strict=True))
-        lo, hi = (np.ravel(out[name]) for name in ("lo", "hi"))
+        box = dict(zip(names, call(low, high, all_p), strict=True))
+        lo, hi = (np.ravel(box[name]) for name in ("lo", "hi"))
         changes = np.sign(np.ravel(value(low, all_p)[0])) * np.sign(np.ravel(value(high, all_p)[0])) <= 0
-        kept = ~((lo > 0) | (hi < 0)) | changes  # bounds are rounded; signs at both ends are exact
-        kept &= ~((lo == 0) & (hi == 0))  # a function that is zero over an interval changes no branch there
-        low, high = low[kept], high[kept]
-        short = high - low <= 4 * np.maximum(size, np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
-        done = np.append(done, (low[short] + high[short]) / 2)
-        low, high = low[~short], high[~short]
+        possible = ~((lo > 0) | (hi < 0)) | changes  # bounds are rounded; signs at both ends are exact
+        possible &= ~((lo == 0) & (hi == 0))  # a function that is zero over an interval changes no branch there
+        low, high = low[possible], high[possible]
+        narrow = high - low <= 4 * np.maximum(size, np.finfo(float).eps * np.maximum(np.abs(low), np.abs(high)))
+        located = np.append(located, (low[narrow] + high[narrow]) / 2)
+        low, high = low[~narrow], high[~narrow]
         middle = (low + high) / 2
         low, high = np.append(low, middle), np.append(middle, high)
-    done.sort()
-    apart = np.diff(done, prepend=-np.inf) > 64 * np.maximum(size, np.finfo(float).eps * np.abs(done))
-    return done[apart & (done > first + 64 * size) & (done < last - 64 * size)]
+    located.sort()
+    distinct = np.diff(located, prepend=-np.inf) > 64 * np.maximum(size, np.finfo(float).eps * np.abs(located))
+    return located[distinct & (located > first + 64 * size) & (located < last - 64 * size)]
 
 
 def branches_of(run: Run) -> TimeBranches | None:
@@ -142,12 +143,12 @@ def branches_of(run: Run) -> TimeBranches | None:
     if BRANCH_TIME not in system.parameters:  # only knots of tables and samples of records
         plain = run if schedule is None else replace(run, p=run._some_p, schedule=None)
         return TimeBranches(plain, None, breaks, schedule)
-    place = system.parameters.index(BRANCH_TIME)
-    p = np.insert(run._some_p, place, 0.0)
+    index = system.parameters.index(BRANCH_TIME)
+    p = np.insert(run._some_p, index, 0.0)
     values = dict(zip(system.parameters, map(float, p), strict=True))
-    fold = tuple(i + (i >= place) for i in run.fold)
+    fold = tuple(i + (i >= index) for i in run.fold)
     inner = Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold)
-    return TimeBranches(inner, place, breaks, None if schedule is None else schedule.shifted(place))
+    return TimeBranches(inner, index, breaks, None if schedule is None else schedule.shifted(index))
 
 
 def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
@@ -155,12 +156,12 @@ def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
 
     breaks: (n,) breaks passed between the ends of `span`, in order. Of several samples at a break, only the last follows it.
     """
-    way = 1.0 if span[1] >= span[0] else -1.0
+    direction = 1.0 if span[1] >= span[0] else -1.0
     edges = np.concatenate([[span[0]], breaks, [span[1]]])
-    which = np.searchsorted(way * breaks, way * t, side="right")
-    before = np.flatnonzero(np.diff(t) == 0)
-    which[before] = np.searchsorted(way * breaks, way * t[before], side="left")
-    return inside(edges[which], edges[which + 1])
+    intervals = np.searchsorted(direction * breaks, direction * t, side="right")
+    earlier = np.flatnonzero(np.diff(t) == 0)
+    intervals[earlier] = np.searchsorted(direction * breaks, direction * t[earlier], side="left")
+    return inside(edges[intervals], edges[intervals + 1])
 
 
 def inside(begin: Any, end: Any) -> Any:

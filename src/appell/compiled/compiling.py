@@ -77,16 +77,16 @@ def unjudged(system: System, parameters: Mapping[Any, Any] | None, backend: str,
     require_placed(system)
     p = np.array([values[s] for s in system.parameters], dtype=float)
     form = normal_form(system)
-    places = tuple(i for i in range(len(p)) if not np.isnan(p[i])) if fold and not system.frictions else ()
+    folded = tuple(i for i in range(len(p)) if not np.isnan(p[i])) if fold and not system.frictions else ()
     schedule = schedule_of(system.parameters)
-    return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=places, schedule=schedule)
+    return Run(system, form, values, p, _backend(form, backend), Policies.none(), fold=folded, schedule=schedule)
 
 
-def _backend(form: NormalForm, wanted: str) -> str:
+def _backend(form: NormalForm, requested: str) -> str:
     """The back end; rows nonlinear in the accelerations need Gauss's minimum, which exists in NumPy only."""
-    if form.gauss and wanted == "auto":
+    if form.gauss and requested == "auto":
         return "vm"
-    backend = choose_backend(wanted)
+    backend = choose_backend(requested)
     if form.gauss and backend.program is not None:
         names = ", ".join(f"'{row.constraint.name}'" for row in form.rows if not row.linear)
         raise BackendUnavailable(f"{names} is nonlinear in the accelerations, which only backend='vm' solves")

@@ -55,21 +55,21 @@ def differentiable_steps(
     if not isinstance(motion.rhs, Fn):
         slope = _implicit_slope(run, motion, call, joined)
         return DifferentiableSteps(slope, partial(classical_step, slope))
-    one = lambda fn: lambda *x: call(fn, run.backend, *x)[0]
-    slope = one(smooth_slope(motion.rhs))
-    whole = motion.rhs.operations <= STEP_IN_ONE_GRAPH
-    return DifferentiableSteps(slope, one(step_function(motion.rhs)) if whole else partial(classical_step, slope))
+    first_output = lambda fn: lambda *x: call(fn, run.backend, *x)[0]
+    slope = first_output(smooth_slope(motion.rhs))
+    one_graph = motion.rhs.operations <= STEP_IN_ONE_GRAPH
+    return DifferentiableSteps(slope, first_output(step_function(motion.rhs)) if one_graph else partial(classical_step, slope))
 
 
 def _implicit_slope(
     run: Run, motion: Flow, call: Callable[..., tuple[Any, ...]], joined: Callable[[Any, Any, Any], Any]
 ) -> Callable[[Any, Any, Any], Any]:
     """The slope from y(t, q, v, p), for which a routine solves."""
-    solved, rest, nq = solved_equations(motion, acceleration(run.form, run.policies)), Smooth(motion.implicit()), run.form.nq
+    solved, zd, nq = solved_equations(motion, acceleration(run.form, run.policies)), Smooth(motion.implicit()), run.form.nq
 
     def slope(t: Any, z: Any, p: Any) -> Any:
         y = joined(*call(solved, run.backend, t, z[..., :nq], z[..., nq:], p))
-        return call(rest, run.backend, t, z, p, y)[0]
+        return call(zd, run.backend, t, z, p, y)[0]
 
     return slope
 
@@ -87,7 +87,7 @@ def classical_step(slope: Callable[[Any, Any, Any], Any], t: Any, z: Any, p: Any
 def step_function(rhs: Fn) -> Smooth:
     """(t, z, p, h) → z after a step, on the graph."""
     slopes = smooth_slope(rhs)
-    at = {port.name: symbols(port.name, port.size) for port in rhs.inputs}
+    by_name = {port.name: symbols(port.name, port.size) for port in rhs.inputs}
     assert slopes.doubt is not None
     h, doubts, doubted = symbols("h", 1), [], slopes.doubt
 
@@ -95,8 +95,8 @@ def step_function(rhs: Fn) -> Smooth:
         doubts.extend(apply(doubted, *x).values())
         return apply(slopes.fn, *x)["zd"]
 
-    end = classical_step(slope, at["t"], at["z"], at["p"], h)
-    inputs = {**{port.name: (at[port.name], port.shape) for port in rhs.inputs}, "h": (h, ())}
+    end = classical_step(slope, by_name["t"], by_name["z"], by_name["p"], h)
+    inputs = {**{port.name: (by_name[port.name], port.shape) for port in rhs.inputs}, "h": (h, ())}
     doubt = make_fn("doubt", inputs, {"doubt": (sum(doubts, Value(0)), ())})
     return Smooth(make_fn("step", inputs, {"end": (end, end.shape[:1])}), (), doubt)
 
@@ -140,8 +140,8 @@ def refuse_motion(run: Run, steps: Any) -> None:
 def refuse_slopes(run: Run) -> None:
     """Refuses systems whose accelerations have no derivatives, or are not a function of the parameters."""
     if run.schedule is not None:
-        why = "a record, whose numbers change from sample to sample; give it as an input"
-        raise FormNotApplicable(f"{run.system.name} has {why}")
+        reason = "a record, whose numbers change from sample to sample; give it as an input"
+        raise FormNotApplicable(f"{run.system.name} has {reason}")
     refuse_kinks(run)
 
 

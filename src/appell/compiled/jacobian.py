@@ -52,9 +52,9 @@ def jacobian_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], Jacobia
 
     def answer(t: ArrayLike, q: ArrayLike, v: ArrayLike) -> Jacobian:
         single = np.ndim(q) < 2 and np.ndim(v) < 2 and np.ndim(t) < 1
-        out = slopes(t, q, v, run.p_at(t))
-        found = Jacobian(out.z[:, nq:, :nq], out.z[:, nq:, nq:], out.p[:, nq:])
-        return Jacobian(*(x[0] for x in found)) if single else found
+        values = slopes(t, q, v, run.p_at(t))
+        derivatives = Jacobian(values.z[:, nq:, :nq], values.z[:, nq:, nq:], values.p[:, nq:])
+        return Jacobian(*(x[0] for x in derivatives)) if single else derivatives
 
     return answer
 
@@ -69,15 +69,15 @@ def slopes_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
     def slopes(t: ArrayLike, q: ArrayLike, v: ArrayLike, p: ArrayLike) -> Slopes:
         t, q, v, p = _rows(run, t, q, v, p)
         y = np.hstack(_accelerations(run, t, q, v, p))
-        out = dict(zip(names, call.batch(t, np.hstack([q, v]), p, y), strict=True))
+        J = dict(zip(names, call.batch(t, np.hstack([q, v]), p, y), strict=True))
         try:
-            y_x = -np.linalg.solve(out["R_y"], np.concatenate([out["R_z"], out["R_p"], out["R_t"][..., None]], axis=2))
+            y_x = -np.linalg.solve(J["R_y"], np.concatenate([J["R_z"], J["R_p"], J["R_t"][..., None]], axis=2))
         except np.linalg.LinAlgError:
             raise SingularConfiguration("accelerations have no derivatives here: their equations are singular") from None
-        nz, k = out["zd"].shape[1], out["zd_p"].shape[2]
-        chain = out["zd_y"] @ y_x
+        nz, k = J["zd"].shape[1], J["zd_p"].shape[2]
+        chain = J["zd_y"] @ y_x
         return Slopes(
-            out["zd"], out["zd_z"] + chain[..., :nz], out["zd_p"] + chain[..., nz : nz + k], out["zd_t"] + chain[..., -1]
+            J["zd"], J["zd_z"] + chain[..., :nz], J["zd_p"] + chain[..., nz : nz + k], J["zd_t"] + chain[..., -1]
         )
 
     return slopes
@@ -110,8 +110,8 @@ def _accelerations(run: Run, t: Array, q: Array, v: Array, p: Array) -> tuple[Ar
     """(a, Λ) of each row, with its own parameters."""
     if (p == p[0]).all():
         return run.with_parameters(p[0]).acceleration(t, q, v)
-    found = [run.with_parameters(p[k]).acceleration(t[k : k + 1], q[k : k + 1], v[k : k + 1]) for k in range(len(p))]
-    a, lam = zip(*found, strict=True)
+    solutions = [run.with_parameters(p[k]).acceleration(t[k : k + 1], q[k : k + 1], v[k : k + 1]) for k in range(len(p))]
+    a, lam = zip(*solutions, strict=True)
     return np.concatenate(a), np.concatenate(lam)
 
 
@@ -120,13 +120,13 @@ def _derivatives(motion: Any) -> Fn:
     """(t, z, p, y) → zd and R with their derivatives."""
     implicit = motion.implicit()
     inputs = {port.name: (symbols(port.name, port.size), port.shape) for port in implicit.inputs}
-    at = {name: value for name, (value, _) in inputs.items()}
-    out = apply(implicit, *at.values())
-    outputs: dict[str, Any] = {"zd": (out["zd"], (motion.nz,))}
-    for name, value in (("zd", out["zd"]), ("R", out["residual"])):
+    by_name = {name: value for name, (value, _) in inputs.items()}
+    expressions = apply(implicit, *by_name.values())
+    outputs: dict[str, Any] = {"zd": (expressions["zd"], (motion.nz,))}
+    for name, value in (("zd", expressions["zd"]), ("R", expressions["residual"])):
         for x in ("z", "p", "y", "t"):
-            shape = (value.numel(), at[x].numel()) if x != "t" else (value.numel(),)
-            outputs[f"{name}_{x}"] = (row_major(jacobian(value, at[x])), shape)
+            shape = (value.numel(), by_name[x].numel()) if x != "t" else (value.numel(),)
+            outputs[f"{name}_{x}"] = (row_major(jacobian(value, by_name[x])), shape)
     return make_fn("derivatives", inputs, outputs)
 
 

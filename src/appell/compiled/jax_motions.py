@@ -66,26 +66,26 @@ class InJax:
         """(t, z, p) of one type; shapes are known while JAX traces."""
         import jax.numpy as jnp
 
-        given = [jnp.asarray(x) for x in (q, v, self.run.p if p is None else p)]
+        arrays = [jnp.asarray(x) for x in (q, v, self.run.p if p is None else p)]
         widths = (self.run.form.nq, self.run.form.nv, len(self.run.p))
-        for name, x, wanted in zip("qvp", given, widths, strict=True):
-            if x.shape != (wanted,):
-                raise ModelError(f"'{name}' has shape {x.shape}, expected ({wanted},); for batches use jax.vmap")
-        kind = jnp.result_type(float, *given[: 2 if p is None else 3])
-        if kind not in (np.float64, np.float32):
-            raise ModelError(f"accelerations are computed in float64 or float32, not in {kind}")
-        q, v, p = (x.astype(kind) for x in given)
-        return _number("t", t, kind), jnp.concatenate([q, v]), p
+        for name, x, width in zip("qvp", arrays, widths, strict=True):
+            if x.shape != (width,):
+                raise ModelError(f"'{name}' has shape {x.shape}, expected ({width},); for batches use jax.vmap")
+        dtype = jnp.result_type(float, *arrays[: 2 if p is None else 3])
+        if dtype not in (np.float64, np.float32):
+            raise ModelError(f"accelerations are computed in float64 or float32, not in {dtype}")
+        q, v, p = (x.astype(dtype) for x in arrays)
+        return _number("t", t, dtype), jnp.concatenate([q, v]), p
 
 
-def _number(name: str, value: Any, kind: Any) -> Any:
+def _number(name: str, value: Any, dtype: Any) -> Any:
     import jax.numpy as jnp
 
     array = jnp.asarray(value)
     if array.shape or jnp.issubdtype(array.dtype, jnp.complexfloating):
-        said = f"an array of {array.dtype} of shape {array.shape}"
-        raise ModelError(f"'{name}' is a real number, not {said}; for batches use jax.vmap")
-    return array.astype(kind)
+        description = f"an array of {array.dtype} of shape {array.shape}"
+        raise ModelError(f"'{name}' is a real number, not {description}; for batches use jax.vmap")
+    return array.astype(dtype)
 
 
 def in_jax(run: Run) -> InJax:

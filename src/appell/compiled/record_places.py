@@ -13,15 +13,15 @@ def refuse_records(system: System) -> None:
     if not letters_of(system.parameters):
         return
     kinetic = [] if isinstance(system, TreeSystem) else [system.kinetic]
-    parts = {"the kinetic energy": kinetic, "a constraint": system.residuals}
-    parts["the kinematics"] = [rate for q, rate in system.rates.items() if q not in system.states]
-    parts["a unilateral constraint"] = [face.function for face in system.unilateral]
-    known = {s for value in system.prescription.values() for s in value.free_symbols}
-    for where, expressions in parts.items():
-        found = records_of(s for expr in expressions for s in expr.free_symbols if s not in known)
-        if found:
+    places = {"the kinetic energy": kinetic, "a constraint": system.residuals}
+    places["the kinematics"] = [rate for q, rate in system.rates.items() if q not in system.states]
+    places["a unilateral constraint"] = [face.function for face in system.unilateral]
+    prescribed = {s for value in system.prescription.values() for s in value.free_symbols}
+    for place, expressions in places.items():
+        records = records_of(s for expr in expressions for s in expr.free_symbols if s not in prescribed)
+        if records:
             raise ModelError(
-                f"the record '{found[0].name}' occurs in {where}, where jumps of its slope would be impacts: write f ="
+                f"the record '{records[0].name}' occurs in {place}, where jumps of its slope would be impacts: write f ="
                 f" ap.prescribed('f') there, and give parameters={{f: record}}"
             )
 

@@ -68,8 +68,8 @@ class Run:
 
     def __reduce__(self):
         """Pickles a run as its system and values; normal form and compiled functions are made again on loading."""
-        own = (self.system, dict(self.parameters), self.p, self.backend, self.policies, self.fold, self.schedule)
-        return _restored, own
+        contents = (self.system, dict(self.parameters), self.p, self.backend, self.policies, self.fold, self.schedule)
+        return _restored, contents
 
     @cached_property
     def acceleration(self) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
@@ -115,14 +115,14 @@ class Run:
         t = as_array(t, "t")
         if np.ndim(t) == 0:
             return self.at(float(t)).acceleration(t, q, v)
-        given = ((q, "q", self.form.nq), (v, "v", self.form.nv))
-        q, v = (np.broadcast_to(as_array(x, what), (len(t), n)) for x, what, n in given)
-        found = [self.at(float(now)).acceleration(float(now), *state) for now, *state in zip(t, q, v, strict=True)]
-        return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
+        arrays = ((q, "q", self.form.nq), (v, "v", self.form.nv))
+        q, v = (np.broadcast_to(as_array(x, name), (len(t), n)) for x, name, n in arrays)
+        solutions = [self.at(float(time)).acceleration(float(time), *state) for time, *state in zip(t, q, v, strict=True)]
+        return np.array([a for a, _ in solutions]), np.array([lam for _, lam in solutions])
 
     def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """`acceleration` for lists and batches, with an error where a state is singular."""
-        t, q, v = (as_array(x, what) for x, what in ((t, "t"), (q, "q"), (v, "v")))
+        t, q, v = (as_array(x, name) for x, name in ((t, "t"), (q, "q"), (v, "v")))
         if np.ndim(q) == 2 or np.ndim(v) == 2:
             return self._batch(t, q, v)
         a, lam, margin = self._call.single(t, q, v, self.p)
@@ -139,42 +139,44 @@ class Run:
         rows = self.form.select("A", "a0")(t, q, v, self.p)
         return bool(broken(rows["A"], rows["a0"], a).any())
 
-    def _here(self, t: float, q: Array, v: Array, margin: float, where: str = "") -> tuple[Array, Array]:
+    def _here(self, t: float, q: Array, v: Array, margin: float, which: str = "") -> tuple[Array, Array]:
         """(a, Λ) with the rank of the rows at this state; `SingularConfiguration` if there is no solution."""
         if self.form.gauss or not self.form.ideal or not self.form.rows or margin == -float(Status.NOT_FINITE):
-            self._raise(t, q, v, STATUS_TEXT[status_of(margin)] + where)
-        out = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
-        if not all(np.isfinite(x).all() for x in out.values()):
-            self._raise(t, q, v, STATUS_TEXT[Status.NOT_FINITE] + where)
+            self._raise(t, q, v, STATUS_TEXT[status_of(margin)] + which)
+        blocks = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
+        if not all(np.isfinite(x).all() for x in blocks.values()):
+            self._raise(t, q, v, STATUS_TEXT[Status.NOT_FINITE] + which)
         metric = np.array(self.policies.acceleration.metric) if self.policies.acceleration.metric else None
-        M, A, r = out["M"], out["A"], out["Q"] - out["h"]
+        M, A, r = blocks["M"], blocks["A"], blocks["Q"] - blocks["h"]
         if gamma := self.policies.acceleration.gamma:
-            M, r = M + gamma * A.T @ A, r - gamma * A.T @ out["a0"]
-        a, lam, rows = accelerations(M, A, out["A_size"], r, out["a0"], metric)
+            M, r = M + gamma * A.T @ A, r - gamma * A.T @ blocks["a0"]
+        a, lam, rows = accelerations(M, A, blocks["A_size"], r, blocks["a0"], metric)
         names = [row.constraint.name for row in self.form.rows]
         dependent = ", ".join(f"'{names[i]}'" for i in rows.dependent(rows.rank))
         if not rows.clear or not np.isfinite(a).all():
-            self._raise(t, q, v, STATUS_TEXT[Status.SINGULAR] + where)
-        if broken(out["A"], out["a0"], a, out["A_size"]).any():
+            self._raise(t, q, v, STATUS_TEXT[Status.SINGULAR] + which)
+        if broken(blocks["A"], blocks["a0"], a, blocks["A_size"]).any():
             self._raise(
                 t, q, v, f"no acceleration satisfies all constraints here: {dependent} depend on the others at this state and"
-                f" contradict them (is it on the constraints, and off a point where branches meet?){where}",
+                f" contradict them (is it on the constraints, and off a point where branches meet?){which}",
             )  # fmt: skip
         return a, lam
 
     def _batch(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+        """(a, Λ) of a batch; singular states are solved one by one, or named in the error."""
         a, lam, margin = self._call.batch(t, q, v, self.p)
         bad = np.flatnonzero(~(margin > 0) | self._breaks(t, q, v, a))
         pick = lambda x, n, k: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)
         for k in map(int, bad):
-            where = f" (state {k} of the batch, and {len(bad) - 1} more)" if len(bad) > 1 else f" (state {k} of the batch)"
-            a[k], lam[k] = self._here(float(pick(t, 0, k)), pick(q, 1, k), pick(v, 1, k), float(margin[k]), where)
+            which = f" (state {k} of the batch, and {len(bad) - 1} more)" if len(bad) > 1 else f" (state {k} of the batch)"
+            a[k], lam[k] = self._here(float(pick(t, 0, k)), pick(q, 1, k), pick(v, 1, k), float(margin[k]), which)
         return a, lam
 
     def _raise(self, t: float, q: Array, v: Array, text: str) -> None:
+        """Raises `SingularConfiguration` with the state in the message."""
         state = self.named(q, v)
         values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())
-        outside = [pieces.said for pieces in tables(self.system) if pieces.piece_of(t) is None]
+        outside = [table.said for table in tables(self.system) if table.piece_of(t) is None]
         text = "; ".join([text, *outside])
         raise SingularConfiguration(f"{text}: t = {t:.6g}, {values}", time=t, state=state)
 
@@ -234,11 +236,11 @@ class Run:
         """Outputs of the normal form (`appell.normal_form.OUTPUTS`) at a batch of states: name → (batch, *shape)."""
         t, q, v = reals(t, "t"), reals(q, "q"), reals(v, "v")
         fn = self.form.select(*(names if type(names) is tuple else items_of(names, "names=")))
-        extra = {}
+        solution = {}
         if any(port.name in ("a", "lam") for port in fn.inputs):
-            extra["a"], extra["lam"] = self.acceleration(t, q, v)
-        known = {"t": t, "q": q, "v": v, "p": self.p_at(t), **extra}
-        return self._evaluate(fn, [known[port.name] for port in fn.inputs])
+            solution["a"], solution["lam"] = self.acceleration(t, q, v)
+        arrays = {"t": t, "q": q, "v": v, "p": self.p_at(t), **solution}
+        return self._evaluate(fn, [arrays[port.name] for port in fn.inputs])
 
     def values(self, expression: Any, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array | None = None) -> Array:
         """Values of a SymPy expression in t, coordinates, velocities, accelerations and parameters.
@@ -251,10 +253,11 @@ class Run:
         fn = self.form.lowered(of_states(self.system.in_velocities(symbolic(expression, "an expression"))))
         if a is None and any(port.name == "a" for port in fn.inputs):
             a = self.acceleration(t, q, v)[0]
-        known = {"t": t, "q": q, "v": v, "p": self.p_at(t), "a": a}
-        return self._evaluate(fn, [known[port.name] for port in fn.inputs])["value"]
+        arrays = {"t": t, "q": q, "v": v, "p": self.p_at(t), "a": a}
+        return self._evaluate(fn, [arrays[port.name] for port in fn.inputs])["value"]
 
     def _evaluate(self, fn: Fn, arrays: list[Any]) -> dict[str, Array]:
+        """A function at a batch of states, its outputs by name; small batches do not wait for a compiler."""
         count = max(len(np.atleast_2d(x)) if np.ndim(x) > 1 else 0 for x in arrays)
         waits = backend_named(self.backend).recall is not None and count < COMPILE_FROM
         call = vm_function(fn) if waits else _on_backend(fn, self.backend)
@@ -303,8 +306,8 @@ class Run:
 @remembered
 def _does_work(system: System) -> bool:
     """Whether a potential does work at breaks, or resets do work."""
-    inside = system.potential.free_symbols
-    return BRANCH_TIME in inside or bool(letters_of(inside)) or bool(system.resets)
+    symbols = system.potential.free_symbols
+    return BRANCH_TIME in symbols or bool(letters_of(symbols)) or bool(system.resets)
 
 
 def _restored(

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 def run_notes(run: Run) -> tuple[Note, ...]:
     """See `Run.notes`."""
-    given = [*tables(run.system), *records_of(run.system.parameters)]
-    notes = [Note(one.said, kind="table") for one in given]
+    tabulated = [*tables(run.system), *records_of(run.system.parameters)]
+    notes = [Note(record.said, kind="table") for record in tabulated]
     if run.policies.redundant:
         names = ", ".join(f"'{name}'" for name in run.policies.redundant)
         text = f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm"

@@ -58,18 +58,18 @@ class InTorch:
         """(t, z, p) of one type, with q and v of the same batch shape."""
         import torch  # pyright: ignore[reportMissingImports]
 
-        given = [_tensor(name, x) for name, x in (("q", q), ("v", v), ("p", self.run.p if p is None else p))]
+        tensors = [_tensor(name, x) for name, x in (("q", q), ("v", v), ("p", self.run.p if p is None else p))]
         widths = (self.run.form.nq, self.run.form.nv, len(self.run.p))
-        kinds = {x.dtype for x in given[: 2 if p is None else 3]}
+        kinds = {x.dtype for x in tensors[: 2 if p is None else 3]}
         if len(kinds) > 1 or not kinds <= {torch.float64, torch.float32}:
             raise ModelError(f"q, v and p are tensors of float64, or of float32, not of {', '.join(sorted(map(str, kinds)))}")
-        for name, x, wanted in zip("qvp", given, widths, strict=True):
-            if x.shape[-1:] != (wanted,):
-                raise ModelError(f"'{name}' has shape {tuple(x.shape)}, expected (…, {wanted})")
-        if len({tuple(x.shape[:-1]) for x in given if x.ndim > 1}) > 1:
-            shapes = " and ".join(str(tuple(x.shape)) for x in given if x.ndim > 1)
+        for name, x, width in zip("qvp", tensors, widths, strict=True):
+            if x.shape[-1:] != (width,):
+                raise ModelError(f"'{name}' has shape {tuple(x.shape)}, expected (…, {width})")
+        if len({tuple(x.shape[:-1]) for x in tensors if x.ndim > 1}) > 1:
+            shapes = " and ".join(str(tuple(x.shape)) for x in tensors if x.ndim > 1)
             raise ModelError(f"the batches of q, v and p are of different shapes: {shapes}")
-        q, v, p = given[0], given[1], given[2].to(given[0])
+        q, v, p = tensors[0], tensors[1], tensors[2].to(tensors[0])
         lead = max(q.shape[:-1], v.shape[:-1], key=len)
         z = torch.cat([q.expand(*lead, -1), v.expand(*lead, -1)], dim=-1)
         return _number("t", t, z), z, p

@@ -100,10 +100,10 @@ class HeldRun(Run):
 
 def last_change(changes: Array, t: Array) -> NDArray[np.int_]:
     """Index of the last change at or before each sample, (k,); of samples at the time of a change, only the last follows it."""
-    which = np.searchsorted(changes, t, side="right") - 1
-    before = np.flatnonzero(np.diff(t) == 0)
-    which[before] = np.searchsorted(changes, t[before], side="left") - 1
-    return np.maximum(which, 0)
+    indices = np.searchsorted(changes, t, side="right") - 1
+    earlier = np.flatnonzero(np.diff(t) == 0)
+    indices[earlier] = np.searchsorted(changes, t[earlier], side="left") - 1
+    return np.maximum(indices, 0)
 
 
 __all__ = ["HeldRun", "Readings", "last_change"]

@@ -217,9 +217,9 @@ class CLoop:
         call = LoopCall(self, task, trace or task.trace())
         trials = FIRST_TRIALS
         while True:
-            before, began = call.tried, perf_counter()
+            tried_before, began = call.tried, perf_counter()
             status = call.advance(trials)
-            seconds, tried = max(perf_counter() - began, 1e-9), max(1, call.tried - before)
+            seconds, tried = max(perf_counter() - began, 1e-9), max(1, call.tried - tried_before)
             yield call.report(status)
             if status is not Status.BUFFER_FULL:
                 return
@@ -286,10 +286,10 @@ class LoopCall:
 
     def resume(self) -> None:
         """Resumes from the current state of the trace."""
-        run, trace, done = self.struct, self.trace, self.trace.statistics
+        run, trace, work = self.struct, self.trace, self.trace.statistics
         run.t, run.h, run.i_time = trace.t, trace.next_step or 0.0, trace.passed
-        run.evaluations, run.accepted, run.rejections = done.evaluations, done.accepted, done.rejected
-        run.defect, run.rank_reference = done.largest_defect, trace.sigma
+        run.evaluations, run.accepted, run.rejections = work.evaluations, work.accepted, work.rejected
+        run.defect, run.rank_reference = work.largest_defect, trace.sigma
         run.switched, run.stalled = trace.switched, trace.stalled
         if self.loop.faces:
             self.touching[:] = 0

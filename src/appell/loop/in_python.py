@@ -44,6 +44,7 @@ FAILURES = (*STATUS_OF, TrialFailed)
 
 
 def _status_of(error: Exception) -> Status:
+    """The status that stands for an exception of `FAILURES`."""
     if isinstance(error, TrialFailed):
         return error.status
     return next(status for kind, status in STATUS_OF.items() if isinstance(error, kind))
@@ -133,9 +134,9 @@ class _Steps:
         if self.before.accepted + self.accepted >= self.task.max_steps:
             return Status.MAX_STEPS
         self.method.propose()
-        left, wanted, shrink = self.task.t_end - self.t, self.h, self.loop.method.shrink
-        last = abs(left) <= wanted * LAST_STEP_STRETCH
-        t1 = self.task.t_end if last else self.t + copysign(wanted, left)
+        remaining, planned, shrink = self.task.t_end - self.t, self.h, self.loop.method.shrink
+        final = abs(remaining) <= planned * LAST_STEP_STRETCH
+        t1 = self.task.t_end if final else self.t + copysign(planned, remaining)
         h = t1 - self.t
         if h == 0:
             return Status.STEP_TOO_SMALL
@@ -149,15 +150,15 @@ class _Steps:
                 return self._reject(abs(h), Status.OK, method.safety * error ** (-1 / (method.error_order + 1)))
             z1, slope, defect = self._end(t1, z1)
             if self.guard is not None:
-                inside = lambda t, z1=z1, slope=slope: self.method.dense(z1, slope, h)((t - self.t) / h)
-                if self.guard.alarms(self.t, t1, z1, inside):
+                state_inside = lambda t, z1=z1, slope=slope: self.method.dense(z1, slope, h)((t - self.t) / h)
+                if self.guard.alarms(self.t, t1, z1, state_inside):
                     return Status.RANK
             at_times = self._requested(t1, z1, slope, h)
         except FAILURES as failure:
             return self._reject(abs(h), _status_of(failure), shrink)
         self._move(t1, z1, slope, defect, at_times)
         if self.adaptive:
-            self.h = min(max(self.method.next_size(abs(h), error), wanted if last else 0.0), self.h_max)
+            self.h = min(max(self.method.next_size(abs(h), error), planned if final else 0.0), self.h_max)
         self.rejected = False
         return Status.OK
 
@@ -180,22 +181,23 @@ class _Steps:
         return projected, self.evaluate(t1, projected) if slope is None else slope, defect
 
     def _requested(self, t1: float, z1: Array, slope: Array, h: float) -> list[Array]:
-        """Stores the states at the requested times inside the step."""
-        task, trace, found = self.task, self.trace, []
+        """The states at the requested times inside the step, projected onto the constraints."""
+        task, trace, states = self.task, self.trace, []
         times = task.times[trace.passed :]
-        between = None
+        dense = None
         for time in times[(times - t1) * task.direction <= 0].tolist():
             if time == t1:
-                found.append(z1)
+                states.append(z1)
                 continue
-            between = between or self.method.dense(z1, slope, h)
-            z = between((time - self.t) / h)
-            found.append(z if self.loop.project is None else self.loop.project(time, z, task.p)[0])
-            if not np.isfinite(found[-1]).all():
+            dense = dense or self.method.dense(z1, slope, h)
+            z = dense((time - self.t) / h)
+            states.append(z if self.loop.project is None else self.loop.project(time, z, task.p)[0])
+            if not np.isfinite(states[-1]).all():
                 raise TrialFailed(Status.NOT_FINITE)
-        return found
+        return states
 
     def _move(self, t1: float, z1: Array, slope: Array, defect: float, at_times: list[Array]) -> None:
+        """Accepts a step."""
         self.trace.move(t1, z1)
         self.trace.pass_times(at_times)
         self.slope, self.started = slope, True

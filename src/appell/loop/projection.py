@@ -15,16 +15,16 @@ def projection_text(flow: Flow) -> str:
     """`loop_onto(given, t, z, active, defect)`: Newton's corrections of positions, then of velocities, in the kinetic metric;
     for conserving methods also of the energy."""
     text = template("loop/project.c.in")
-    head, rest = text.split("/* -- correction -- */\n")
-    correction, last = rest.split("/* -- all -- */\n")
+    head, tail = text.split("/* -- correction -- */\n")
+    correction, body = tail.split("/* -- all -- */\n")
     steps = {"position": flow.position, "velocity": flow.velocity, "energy": flow.energy}
     names = [name for name, step in steps.items() if step is not None]
     rounds = CORRECTION_ROUNDS if flow.energy is not None else 1
     calls = [f"    failed |= correct_{name}(given, t, z, active & NOT(failed), defect);" for name in names * rounds]
     if calls:  # the corrections of positions changed quaternions, too
         calls.insert(1, "    make_unit(z, active);")
-    last = last.replace("@units@", "\n".join(map(_unit_text, flow.quaternions))).replace("@calls@", "\n".join(calls))
-    return "".join([head, *(correction.replace("@step@", name) for name in names), last])
+    body = body.replace("@units@", "\n".join(map(_unit_text, flow.quaternions))).replace("@calls@", "\n".join(calls))
+    return "".join([head, *(correction.replace("@step@", name) for name in names), body])
 
 
 def _unit_text(group: Sequence[int]) -> str:

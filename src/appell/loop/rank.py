@@ -51,7 +51,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Rows at a state."""
+    """Rows at a state. sigma: the smallest pivot of the independent ones; rest: the largest of the others."""
 
     Y: Array  # (n, m)
     kept: NDArray[np.intp]  # (r,) independent rows
@@ -87,49 +87,49 @@ class RankGuard:
 
     def alarms(self, t: float, t1: float, z1: Array, dense: Callable[[float], Array]) -> bool:
         """Whether the step from t to (t1, z1) must be refused."""
-        at, end = self.at, self.look(t1, z1)
-        assert at is not None
-        change, ends = float(np.linalg.norm(end.Y - at.Y, 2)), min(at.sigma, end.sigma)
+        start, end = self.at, self.look(t1, z1)
+        assert start is not None
+        change, ends = float(np.linalg.norm(end.Y - start.Y, 2)), min(start.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
         if rank_risen(end.rest, 0.0) or rank_digits_lost(end.sigma, self.reference):
             return True
         if rank_fallen(end.sigma, min(self.reference, self.quiet)) and (
-            rank_vanishes_soon(at.sigma - end.sigma, end.sigma, 1.0, 1.0) or rank_noted(end.sigma, self.reference)
+            rank_vanishes_soon(start.sigma - end.sigma, end.sigma, 1.0, 1.0) or rank_noted(end.sigma, self.reference)
         ):
             return True
         if self.speed is None:
-            near = RANK_PROBE * (t1 - t)
-            self.speed = float(np.linalg.norm(self.look(t + near, dense(t + near)).Y - at.Y)) / abs(near)
-        way = max(change, self.speed * abs(t1 - t))  # rows that turned all the way round are where they were
-        if rank_may_turn(way, ends) and (rank_moved_far(way, ends) or turned(at, end)):
-            inside = self._way_inside(t, t1, way, end, dense)
-            if inside is None:
+            probe = RANK_PROBE * (t1 - t)
+            self.speed = float(np.linalg.norm(self.look(t + probe, dense(t + probe)).Y - start.Y)) / abs(probe)
+        path = max(change, self.speed * abs(t1 - t))  # rows that turned all the way round are where they were
+        if rank_may_turn(path, ends) and (rank_moved_far(path, ends) or turned(start, end)):
+            path_inside = self._way_inside(t, t1, path, end, dense)
+            if path_inside is None:
                 return True
-            change = inside
+            change = path_inside
         self.speed = change / abs(t1 - t)
         self.quiet = max(self.quiet, end.sigma)
         self.at = end
         return False
 
-    def _way_inside(self, t: float, t1: float, way: float, end: Look, dense: Callable[[float], Array]) -> float | None:
+    def _way_inside(self, t: float, t1: float, path: float, end: Look, dense: Callable[[float], Array]) -> float | None:
         """The path length of the rows through states inside a step; None if they turn between two of these, or σ dips there.
 
         way: at least the way that they are expected to go.
         """
-        at = self.at
-        assert at is not None
-        wanted, ends = rank_parts(way, np.linalg.norm(at.Y), self.reference), min(at.sigma, end.sigma)
-        if not wanted <= MOST_PARTS_OF_STEP:
+        start = self.at
+        assert start is not None
+        needed, ends = rank_parts(path, np.linalg.norm(start.Y), self.reference), min(start.sigma, end.sigma)
+        if not needed <= MOST_PARTS_OF_STEP:
             return None
-        parts = max(PARTS_OF_TURNING_STEP, int(wanted))
-        looks = [at, *(self.look(s, dense(s)) for s in t + np.arange(1, parts) / parts * (t1 - t)), end]
-        if rank_dips(min(look.sigma for look in looks), ends) or any(map(turned, looks, looks[1:])):
+        parts = max(PARTS_OF_TURNING_STEP, int(needed))
+        rows_along = [start, *(self.look(s, dense(s)) for s in t + np.arange(1, parts) / parts * (t1 - t)), end]
+        if rank_dips(min(look.sigma for look in rows_along), ends) or any(map(turned, rows_along, rows_along[1:])):
             return None
-        return float(sum(np.linalg.norm(b.Y - a.Y) for a, b in pairwise(looks)))
+        return float(sum(np.linalg.norm(b.Y - a.Y) for a, b in pairwise(rows_along)))
 
 
 def turned(at: Look, end: Look) -> bool:
     """Whether independent rows turned by about a right angle or more."""
-    before, after = at.Y[:, at.kept], end.Y[:, at.kept]
-    cross = before.T @ after
-    return bool(np.linalg.eigvalsh((cross + cross.T) / 2 - RIGHT_ANGLE * before.T @ before).min() <= 0)
+    Y_a, Y_b = at.Y[:, at.kept], end.Y[:, at.kept]
+    cross = Y_a.T @ Y_b
+    return bool(np.linalg.eigvalsh((cross + cross.T) / 2 - RIGHT_ANGLE * Y_a.T @ Y_a).min() <= 0)

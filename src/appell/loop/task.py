@@ -68,8 +68,8 @@ class Task:
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise ModelError(f"{name} = {value} must be positive, whatever the direction")
         if len(self.times):
-            way = np.concatenate(([self.t0], self.times, [self.t_end])) * self.direction
-            if not np.all(way[1:] >= way[:-1]):
+            ordered = np.concatenate(([self.t0], self.times, [self.t_end])) * self.direction
+            if not np.all(ordered[1:] >= ordered[:-1]):
                 raise ModelError(f"times must run in order from t0 = {self.t0} to t_end = {self.t_end}")
 
     def counted_from(self, origin: float) -> Task:
@@ -82,9 +82,9 @@ class Task:
 
     def adjusted(self, **fields: Any) -> Task:
         """The same task with other values of some fields, of the same shapes; nothing is checked again."""
-        found = object.__new__(Task)
-        found.__dict__.update(self.__dict__, **fields)
-        return found
+        task = object.__new__(Task)
+        task.__dict__.update(self.__dict__, **fields)
+        return task
 
     @property
     def direction(self) -> float:

@@ -167,28 +167,28 @@ class Trace:
 
     def beside(self, times: int) -> Trace:
         """A new trace from the current state, without the past, for other requested times."""
-        other = copy(self)
-        other.z, other.keep_steps = self.z.copy(), False
-        other.steps, other.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
-        other.memory_of_times, other.passed = np.empty((times, len(self.z))), 0
-        other.landings = None if self.landings is None else self.landings.copy()
+        trace = copy(self)
+        trace.z, trace.keep_steps = self.z.copy(), False
+        trace.steps, trace.events = Pages(float, 1 + len(self.z)), Pages(EVENT)
+        trace.memory_of_times, trace.passed = np.empty((times, len(self.z))), 0
+        trace.landings = None if self.landings is None else self.landings.copy()
         for name in ("modes", "breaks", "notes", "touching", "signs", "reached", "resets"):
-            setattr(other, name, copy(getattr(self, name)))
-        return other
+            setattr(trace, name, copy(getattr(self, name)))
+        return trace
 
     def fork(self) -> Trace:
         """A trace that continues separately over the same requested times, to be joined or discarded."""
-        other = self.beside(0)
-        other.memory_of_times, other.passed, other.keep_steps = self.memory_of_times, self.passed, True
-        other.steps.append(np.append(self.t, self.z))
-        return other
+        fork = self.beside(0)
+        fork.memory_of_times, fork.passed, fork.keep_steps = self.memory_of_times, self.passed, True
+        fork.steps.append(np.append(self.t, self.z))
+        return fork
 
     def join(self, fork: Trace) -> None:
         """Appends what a fork has done."""
-        own = {name: self.__dict__[name] for name in ("z", "steps", "events", "keep_steps")}
+        unchanged = {name: self.__dict__[name] for name in ("z", "steps", "events", "keep_steps")}
         steps, events = fork.steps.joined(1), fork.events.joined()
         self.__dict__.update(fork.__dict__)
-        self.__dict__.update(own)
+        self.__dict__.update(unchanged)
         self.z[:] = fork.z
         for row in steps if self.keep_steps else ():
             self.steps.append(row)
@@ -197,16 +197,16 @@ class Trace:
 
     def cut(self, t: float, rows: int, passed: int, way: float) -> None:
         """Discards what came after a time, in the direction `way` of the run; keeps `rows` rows and `passed` of the times."""
-        until = lambda time: way * time <= way * t
+        not_after = lambda time: way * time <= way * t
         removed = len(self.steps) - rows
         self.steps.cut(self.steps.joined()[:rows])
         events = self.events.joined()
-        self.events.cut(events[until(events["time"])])
+        self.events.cut(events[not_after(events["time"])])
         self.passed = min(self.passed, passed)
-        self.modes = [one for one in self.modes if until(one[0])]
-        self.breaks = [time for time in self.breaks if until(time)]
-        self.resets = [one for one in self.resets if until(one.time)]
-        self.notes = [note for note in self.notes if note.time is None or until(note.time - self.origin)]
+        self.modes = [entry for entry in self.modes if not_after(entry[0])]
+        self.breaks = [time for time in self.breaks if not_after(time)]
+        self.resets = [entry for entry in self.resets if not_after(entry.time)]
+        self.notes = [note for note in self.notes if note.time is None or not_after(note.time - self.origin)]
         self.failure = None
         accepted = self.statistics.accepted  # rows of earlier legs may be gone, and impacts have rows, too
         accepted = min(accepted, max(rows - 1, accepted - removed, 0))  # evaluations are not reduced
@@ -244,8 +244,8 @@ class Trace:
 
     def change_times(self, times: Array) -> None:
         """Replaces the states stored for the current time by the state after an impact."""
-        now = self.passed - int(np.searchsorted(times[: self.passed], self.t))
-        self.memory_of_times[self.passed - now : self.passed] = self.z
+        count = self.passed - int(np.searchsorted(times[: self.passed], self.t))
+        self.memory_of_times[self.passed - count : self.passed] = self.z
 
     def record(
         self, face: int, kind: Kind, before: float = 0.0, after: float = 0.0, impulse: float = 0.0, time: float | None = None
@@ -258,12 +258,12 @@ class Trace:
 
         The faces that it closes are independent, and it leaves none asleep.
         """
-        closed, after, modes = self.mode.closed, dict[Any, tuple[int, ...]](), dict[tuple[int, ...], Mode]()
-        for time, face, there, last in changes.tolist():  # a few changes again and again: each is made once
-            change = closed, face, there
-            if change not in after:
-                after[change] = tuple(sorted({*closed, face} if there else {*closed} - {face}))
-            closed = after[change]
+        closed, closed_after, modes = self.mode.closed, dict[Any, tuple[int, ...]](), dict[tuple[int, ...], Mode]()
+        for time, face, in_contact, last in changes.tolist():  # a few changes again and again: each is made once
+            change = closed, face, in_contact
+            if change not in closed_after:
+                closed_after[change] = tuple(sorted({*closed, face} if in_contact else {*closed} - {face}))
+            closed = closed_after[change]
             if last:
                 if closed not in modes:
                     modes[closed] = Mode(closed)
@@ -282,11 +282,11 @@ class Trace:
     @property
     def contacts(self) -> list[tuple[float, tuple[int, ...]]]:
         """(time, faces in contact from then on)."""
-        found: list[tuple[float, tuple[int, ...]]] = []
+        contacts: list[tuple[float, tuple[int, ...]]] = []
         for time, mode in self.modes:
-            if not found or mode.closed != found[-1][1]:
-                found.append((time, mode.closed))
-        return found
+            if not contacts or mode.closed != contacts[-1][1]:
+                contacts.append((time, mode.closed))
+        return contacts
 
     @property
     def clock(self) -> float:
@@ -297,15 +297,15 @@ class Trace:
         """Replaces all times counted from `origin` by absolute ones; the loop's `counted_end` becomes exactly `end`."""
         if not self.origin:
             return
-        given = lambda time: end if time == counted_end else self.origin + time
+        absolute = lambda time: end if time == counted_end else self.origin + time
         for page in (*self.steps.full, self.steps.page[: self.steps.used]):
             page[:, 0] = np.where(page[:, 0] == counted_end, end, page[:, 0] + self.origin)
         for page in (*self.events.full, self.events.page[: self.events.used]):
             page["time"] += self.origin
-        self.modes = [(given(time), mode) for time, mode in self.modes]
-        self.breaks = [given(time) for time in self.breaks]
-        self.resets = [one._replace(time=given(one.time)) for one in self.resets]
-        self.t, self.switched, self.origin = given(self.t), given(self.switched), 0.0
+        self.modes = [(absolute(time), mode) for time, mode in self.modes]
+        self.breaks = [absolute(time) for time in self.breaks]
+        self.resets = [reset._replace(time=absolute(reset.time)) for reset in self.resets]
+        self.t, self.switched, self.origin = absolute(self.t), absolute(self.switched), 0.0
 
     def ended(self, status: Status) -> Trace:
         """The same trace with a status."""

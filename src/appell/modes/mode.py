@@ -58,8 +58,8 @@ class Mode:
     @staticmethod
     def of(own: FrictionLayout, data: Array) -> Mode:
         """The mode encoded by the numbers of `FrictionLayout.data`, without idle rows."""
-        first, n = own.rows, own.count  # slices: np.split takes a tenth of a millisecond, and modes follow each other quickly
-        act, slide, sign, u = data[:first], data[first : first + n], data[first + n : first + 2 * n], data[first + 3 * n :]
+        rows, n = own.rows, own.count  # slices: np.split takes a tenth of a millisecond, and modes follow each other quickly
+        act, slide, sign, u = data[:rows], data[rows : rows + n], data[rows + n : rows + 2 * n], data[rows + 3 * n :]
         frictions = []
         for i in range(own.count):
             if slide[i]:
@@ -85,10 +85,10 @@ class Mode:
 
     def states(self, faces: int) -> NDArray[np.intc]:
         """FREE, HELD or ASLEEP of each face, (faces + 1,)."""
-        found = np.zeros(faces + 1, dtype=np.intc)
+        guards = np.zeros(faces + 1, dtype=np.intc)
         if self.closed or self.asleep:
-            found[list(self.closed)], found[list(self.asleep)] = HELD, ASLEEP
-        return found
+            guards[list(self.closed)], guards[list(self.asleep)] = HELD, ASLEEP
+        return guards
 
     def weights(self, atol: Array) -> Array:
         """atol of a state whose last entry is the work of all forces, (nz,): infinite for that in contact.
@@ -98,9 +98,9 @@ class Mode:
         """
         if not self.closed:
             return atol
-        found = atol.copy()
-        found[-1] = np.inf
-        return found
+        weights = atol.copy()
+        weights[-1] = np.inf
+        return weights
 
     @property
     def sliding(self) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Mode:
         act = np.zeros(own.rows)
         act[self.acting(own)] = 1
         slide = [float(friction.state == SLIP) for friction in self.frictions]
-        sign, fixed = [float(one.sign) for one in self.frictions], [float(one.fixed) for one in self.frictions]
+        sign, fixed = [float(f.sign) for f in self.frictions], [float(f.fixed) for f in self.frictions]
         direction = [x for friction, n in zip(self.frictions, own.parts, strict=True) for x in (friction.u or (0.0,) * n)]
         return np.concatenate([act, slide, sign, fixed, direction])
 
@@ -174,21 +174,21 @@ class Phase(NamedTuple):
 
 def phases(modes: Sequence[tuple[float, Mode]], names: Sequence[str], end: float) -> tuple[Phase, ...]:
     """The phases of all frictions in the order of their starts; modes: (time from which it holds, mode)."""
-    found: list[Phase] = []
+    history: list[Phase] = []
     for i, name in enumerate(names):
         start: float = 0.0
-        last: FrictionState | None = None
+        state: FrictionState | None = None
         for time, mode in modes:
             friction = mode.frictions[i]
             key = (friction.state, friction.u if len(friction.u) == 1 else ())
-            if last is not None and key == (last.state, last.u if len(last.u) == 1 else ()):
+            if state is not None and key == (state.state, state.u if len(state.u) == 1 else ()):
                 continue
-            if last is not None and time > start:
-                found.append(_phase(start, time, name, last))
-            start, last = time, friction
-        if last is not None and (end > start or not any(p.friction == name for p in found)):
-            found.append(_phase(start, end, name, last))
-    return tuple(sorted(found, key=lambda p: (p.start, names.index(p.friction))))
+            if state is not None and time > start:
+                history.append(_phase(start, time, name, state))
+            start, state = time, friction
+        if state is not None and (end > start or not any(p.friction == name for p in history)):
+            history.append(_phase(start, end, name, state))
+    return tuple(sorted(history, key=lambda p: (p.start, names.index(p.friction))))
 
 
 def _phase(start: float, end: float, name: str, friction: FrictionState) -> Phase:

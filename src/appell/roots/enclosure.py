@@ -33,17 +33,20 @@ class Interval(NamedTuple):
 
 
 def _out(lo: Any, hi: Any, ulps: float = EPSILON) -> Interval:
+    """[lo, hi], widened by the rounding of its ends."""
     return Interval(lo - ulps * np.abs(lo), hi + ulps * np.abs(hi))
 
 
 def _unless(unbounded: Any, x: Interval) -> Interval:
+    """x, or the whole line where it is unbounded."""
     return Interval(np.where(unbounded, -np.inf, x.lo), np.where(unbounded, np.inf, x.hi))
 
 
 def _corners(*values: Array) -> Interval:
+    """The hull of the values at the corners of a box; the whole line where one of them is not a number."""
     total = sum(values)
-    least, most = np.minimum.reduce(values), np.maximum.reduce(values)
-    return _unless(np.isnan(total), _out(least, most, FUNCTION_ULPS))
+    lowest, highest = np.minimum.reduce(values), np.maximum.reduce(values)
+    return _unless(np.isnan(total), _out(lowest, highest, FUNCTION_ULPS))
 
 
 def _mul(x: Interval, y: Interval) -> Interval:
@@ -70,10 +73,12 @@ def _neg(x: Interval) -> Interval:
 
 
 def _truth(surely: Any, never: Any) -> Interval:
+    """A condition: 1 where it surely holds, 0 where it never does, [0, 1] where it is undecided."""
     return Interval(np.where(surely, 1.0, 0.0), np.where(never, 0.0, 1.0))
 
 
 def _flip(x: Interval) -> Interval:
+    """The negation of a condition."""
     return Interval(1 - x.hi, 1 - x.lo)
 
 
@@ -86,11 +91,12 @@ def _not(x: Interval) -> Interval:
 
 
 def _choose(c: Interval, x: Interval, y: Interval) -> Interval:
+    """x where the condition c holds, y where it does not, their hull where it is undecided."""
     holds = _flip(_not(c))
-    yes, none = holds.lo > 0, holds.hi == 0
+    true, false = holds.lo > 0, holds.hi == 0
     lo, hi = np.minimum(x.lo, y.lo), np.maximum(x.hi, y.hi)
-    both = _unless(np.isnan(lo + hi), Interval(lo, hi))
-    return Interval(np.where(yes, x.lo, np.where(none, y.lo, both.lo)), np.where(yes, x.hi, np.where(none, y.hi, both.hi)))
+    hull = _unless(np.isnan(lo + hi), Interval(lo, hi))
+    return Interval(np.where(true, x.lo, np.where(false, y.lo, hull.lo)), np.where(true, x.hi, np.where(false, y.hi, hull.hi)))
 
 
 def _wave(f: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Callable[[Interval], Interval]:
@@ -99,11 +105,11 @@ def _wave(f: Callable[[Array], Array], slope: Callable[[Array], Array]) -> Calla
     def over(x: Interval) -> Interval:
         m = 0.5 * x.lo + 0.5 * x.hi
         w = np.maximum(m - x.lo, x.hi - m)
-        near = np.abs(m) < PERIOD_UNRESOLVED
-        m = np.where(near, m, 0.0)
+        resolved = np.abs(m) < PERIOD_UNRESOLVED
+        m = np.where(resolved, m, 0.0)
         r = (np.abs(slope(m)) + 0.5 * w) * w * (1 + FUNCTION_ULPS) + FUNCTION_ULPS
         lo, hi = np.maximum(f(m) - r, -1.0), np.minimum(f(m) + r, 1.0)
-        return Interval(np.where(near, lo, -1.0), np.where(near, hi, 1.0))
+        return Interval(np.where(resolved, lo, -1.0), np.where(resolved, hi, 1.0))
 
     return over
 
@@ -119,40 +125,44 @@ def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np
 
 
 def _tan(x: Interval) -> Interval:
+    """tan between two poles; the whole line where there may be one."""
     pole = np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5)
     pole |= ~(np.maximum(np.abs(x.lo), np.abs(x.hi)) < PERIOD_UNRESOLVED) | (np.tan(x.lo) > np.tan(x.hi))
     return _unless(pole, _out(np.tan(x.lo), np.tan(x.hi), FUNCTION_ULPS))
 
 
 def _pow(x: Interval, y: Interval) -> Interval:
-    whole = (y.lo == y.hi) & (y.lo == np.floor(y.lo)) & (np.abs(y.lo) < LARGEST_WHOLE_POWER)
-    even, a = whole & (np.mod(y.lo, 2) == 0), _fabs(x)
+    """x^y at the corners; an even power also through zero."""
+    integer = (y.lo == y.hi) & (y.lo == np.floor(y.lo)) & (np.abs(y.lo) < LARGEST_WHOLE_POWER)
+    even, a = integer & (np.mod(y.lo, 2) == 0), _fabs(x)
     positive = (x.lo > 0) | ((x.lo == 0) & (y.lo > 0))
     lo, hi = np.where(even & ~positive, a.lo, x.lo), np.where(even & ~positive, a.hi, x.hi)
-    found = _corners(lo**y.lo, lo**y.hi, hi**y.lo, hi**y.hi)
-    return _unless(~positive & (~whole | ((y.lo < 0) & (x.hi >= 0))), found)
+    corners = _corners(lo**y.lo, lo**y.hi, hi**y.lo, hi**y.hi)
+    return _unless(~positive & (~integer | ((y.lo < 0) & (x.hi >= 0))), corners)
 
 
 def _atan2(y: Interval, x: Interval) -> Interval:
-    found = _corners(*(np.arctan2(b, a) for b in y for a in x))
-    off = (x.lo > 0) | (y.lo > 0) | (y.hi < 0)
-    return Interval(np.where(off, found.lo, -3.1415926535897936), np.where(off, found.hi, 3.1415926535897936))
+    corners = _corners(*(np.arctan2(b, a) for b in y for a in x))
+    off_cut = (x.lo > 0) | (y.lo > 0) | (y.hi < 0)
+    return Interval(np.where(off_cut, corners.lo, -3.1415926535897936), np.where(off_cut, corners.hi, 3.1415926535897936))
 
 
 def _fmod(x: Interval, y: Interval) -> Interval:
+    """The remainder with the sign of x: exact on one branch, otherwise the range of the remainder."""
     m = np.maximum(np.abs(y.lo), np.abs(y.hi))
-    same = (y.lo == y.hi) & ((x.lo >= 0) | (x.hi <= 0)) & (np.trunc(x.lo / m) == np.trunc(x.hi / m))
-    found = _out(np.fmod(x.lo, m), np.fmod(x.hi, m), FUNCTION_ULPS)
+    one_branch = (y.lo == y.hi) & ((x.lo >= 0) | (x.hi <= 0)) & (np.trunc(x.lo / m) == np.trunc(x.hi / m))
+    inner = _out(np.fmod(x.lo, m), np.fmod(x.hi, m), FUNCTION_ULPS)
     low, high = np.where(x.lo >= 0, 0.0, -m), np.where(x.hi <= 0, 0.0, m)
-    return Interval(np.where(same, found.lo, low), np.where(same, found.hi, high))
+    return Interval(np.where(one_branch, inner.lo, low), np.where(one_branch, inner.hi, high))
 
 
 def _remainder(x: Interval, y: Interval) -> Interval:
+    """The remainder nearest to zero: exact on one branch, otherwise the range of the remainder."""
     m = np.maximum(np.abs(y.lo), np.abs(y.hi))
     lo, hi = x.lo - m * np.rint(x.lo / m), x.hi - m * np.rint(x.hi / m)
-    same = (y.lo == y.hi) & (np.rint(x.lo / m) == np.rint(x.hi / m)) & (lo <= hi)
-    found = _out(lo, hi, FUNCTION_ULPS)
-    return Interval(np.where(same, found.lo, -m / 2), np.where(same, found.hi, m / 2))
+    one_branch = (y.lo == y.hi) & (np.rint(x.lo / m) == np.rint(x.hi / m)) & (lo <= hi)
+    inner = _out(lo, hi, FUNCTION_ULPS)
+    return Interval(np.where(one_branch, inner.lo, -m / 2), np.where(one_branch, inner.hi, m / 2))
 
 
 def _copysign(x: Interval, y: Interval) -> Interval:
@@ -274,14 +284,14 @@ class Enclosure:
         for item in items:
             if item.op == "output":
                 rows[item.port or 0][item.index or 0] = item.args[0]
-        of = lambda op: [item for item in items if item.op == op]
-        return 1 + max((item.out for item in items), default=0), of("input"), of("const"), rows
+        all_of = lambda op: [item for item in items if item.op == op]
+        return 1 + max((item.out for item in items), default=0), all_of("input"), all_of("const"), rows
 
     def __call__(self, *inputs: Interval) -> list[Interval]:
         shape = np.broadcast_shapes(*(np.shape(box.lo)[1:] for box in inputs))
-        count, given, constants, rows = self.table
+        count, input_items, constants, rows = self.table
         lo, hi = np.empty((2, count, *shape))
-        for item in given:
+        for item in input_items:
             box = inputs[item.port or 0]
             lo[item.out], hi[item.out] = box.lo[item.index], box.hi[item.index]
         for item in constants:

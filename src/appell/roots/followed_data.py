@@ -25,20 +25,20 @@ DataOver = Callable[[StepPolynomial, Array, Array, Array, Array], Interval]
 def following_times(data: DataOver, c: Array, t: Array, h: Array) -> Array:
     """Ends of parts of steps of h from t on, over which no datum changes much, in order; c (degree + 1, nz, steps)."""
     step, a, b = np.arange(len(t)), np.zeros(len(t)), np.ones(len(t))
-    looked, found, size = np.zeros(len(t), dtype=int), [np.zeros(0)], None
+    examined, ends, size = np.zeros(len(t), dtype=int), [np.zeros(0)], None
     while len(step):
-        looked += np.bincount(step, minlength=len(t))
+        examined += np.bincount(step, minlength=len(t))
         box = data(StepPolynomial(c[:, :, step], 0.0, 1.0), t[step], h[step], a, b)
-        most = np.maximum(np.abs(box.lo), np.abs(box.hi))
-        size = np.where(np.isfinite(most), most, 0.0) if size is None else size
+        largest = np.maximum(np.abs(box.lo), np.abs(box.hi))
+        size = np.where(np.isfinite(largest), largest, 0.0) if size is None else size
         with np.errstate(all="ignore"):
             width = box.hi - box.lo
-        narrow = (width <= DATUM_FOLLOWED * most) & np.isfinite(most) | (width <= DATUM_IGNORED * size[:, step])
-        halved = ~narrow.all(axis=0) & (b - a > NARROWEST_SOLVED_INTERVAL) & (looked[step] < GUARD_HALVINGS)
-        found += [t[step[~halved]] + h[step[~halved]] * x[~halved] for x in (a, b)]
+        narrow = (width <= DATUM_FOLLOWED * largest) & np.isfinite(largest) | (width <= DATUM_IGNORED * size[:, step])
+        halved = ~narrow.all(axis=0) & (b - a > NARROWEST_SOLVED_INTERVAL) & (examined[step] < GUARD_HALVINGS)
+        ends += [t[step[~halved]] + h[step[~halved]] * x[~halved] for x in (a, b)]
         m = ((a + b) / 2)[halved]
         step, a, b = np.tile(step[halved], 2), np.concatenate([a[halved], m]), np.concatenate([m, b[halved]])
-    return np.unique(np.concatenate(found))
+    return np.unique(np.concatenate(ends))
 
 
 __all__ = ["DataOver", "following_times"]

@@ -59,10 +59,10 @@ class StepPolynomial(NamedTuple):
         for k in range(1, degree + 1):
             rate = k * d[k] * power
             power = power * w
-            part = d[k] * power
-            size, size_d = np.abs(part), np.abs(rate)
-            lo += -size if k % 2 else np.minimum(part, 0)
-            hi += size if k % 2 else np.maximum(part, 0)
+            term = d[k] * power
+            size, size_d = np.abs(term), np.abs(rate)
+            lo += -size if k % 2 else np.minimum(term, 0)
+            hi += size if k % 2 else np.maximum(term, 0)
             lo_d += rate if k == 1 else np.minimum(rate, 0) if k % 2 else -size_d
             hi_d += rate if k == 1 else np.maximum(rate, 0) if k % 2 else size_d
         loose, loose_d = 8 * EPSILON * (np.abs(d[0]) + hi - lo) * (w > 0), 8 * EPSILON * (np.abs(lo_d) + np.abs(hi_d))
@@ -80,8 +80,8 @@ class StepPolynomial(NamedTuple):
         loose = 4 * len(self.c) * EPSILON
 
         def total(c: Array, size: Array) -> Interval:
-            value, off = (size @ c)[:, None], loose * (size @ np.abs(c))[:, None]
-            return Interval(value - off, value + off)
+            value, error = (size @ c)[:, None], loose * (size @ np.abs(c))[:, None]
+            return Interval(value - error, value + error)
 
         return total(self.c, powers), total(k * self.c[1:], powers[:-1])
 
@@ -141,8 +141,8 @@ def second_function(name: str, g: Value, t: Value, z: Value, p: Value) -> Fn:
     td, zd, zdd = symbols("td", 1), symbols("zd", z.numel()), symbols("zdd", z.numel())
     rate = derivative_along(g, [t, z], [td, zd])
     second = derivative_along(rate, [t, z, td, zd], [td, zd, zeros(1), zdd])
-    one, n = (1,), (z.numel(),)
-    ports = {"t": (t, one), "z": (z, n), "p": (p, (p.numel(),)), "td": (td, one), "zd": (zd, n), "zdd": (zdd, n)}
+    scalar, n = (1,), (z.numel(),)
+    ports = {"t": (t, scalar), "z": (z, n), "p": (p, (p.numel(),)), "td": (td, scalar), "zd": (zd, n), "zdd": (zdd, n)}
     return make_fn(name, ports, {"y": (column(g, rate, second), (3,))})
 
 
@@ -178,8 +178,8 @@ class GuardAlong:
         times = self.step.t + self.step.h * np.array([a, b])
         p = np.repeat(self.p[:, None], len(a), axis=1)
         td = np.full((1, len(a)), self.step.h)
-        given = [Interval(times.min(axis=0)[None], times.max(axis=0)[None]), z, Interval(p, p), Interval(td, td), zd]
-        y, jumps = enclosure(self.fn)(*given)
+        boxes = [Interval(times.min(axis=0)[None], times.max(axis=0)[None]), z, Interval(p, p), Interval(td, td), zd]
+        y, jumps = enclosure(self.fn)(*boxes)
         return Interval(y.lo[0], y.hi[0]), Interval(y.lo[1], y.hi[1]), ~(jumps.hi[0] <= 0)
 
     def value(self, theta: float) -> float:
@@ -197,26 +197,26 @@ class GuardAlong:
         """
         w = look.w * (1 + 4 * EPSILON) + EPSILON * look.b
         second, smooth = self._second_over(look.a, look.b)
-        off = w * max(abs(second.lo), abs(second.hi))
-        if not (smooth and off < np.inf):
+        change = w * max(abs(second.lo), abs(second.hi))
+        if not (smooth and change < np.inf):
             return -np.inf, rate
         middle, left, k = self._rate_near(look.c), self._rate_near(look.a), second.lo
-        lo = max(rate.lo, middle.lo - off, left.lo + 2 * w * min(k, 0.0))
-        hi = min(rate.hi, middle.hi + off, left.hi + 2 * w * max(second.hi, 0.0))
+        lo = max(rate.lo, middle.lo - change, left.lo + 2 * w * min(k, 0.0))
+        hi = min(rate.hi, middle.hi + change, left.hi + 2 * w * max(second.hi, 0.0))
         about = min(_least(look.gc, middle.lo, k, w), _least(look.gc, -middle.hi, k, w))
         return max(about, _least(self._level(g, look.a), left.lo, k, 2 * w)), RateBounds(*_outwards(lo, hi))
 
     def _second_over(self, a: float, b: float) -> tuple[RateBounds, bool]:
         """g̈ over [a, b], and whether g, ġ and it do not jump."""
-        at, to = np.array([a]), np.array([b])
+        begin, end = np.array([a]), np.array([b])
         second = self.step.second()
-        (z, zd), (zdd, _) = self.step.over(at, to), second.over(at, to)
-        off = 4 * (len(second.c) + 2) * EPSILON * (b ** np.arange(len(second.c)) @ np.abs(second.c))[:, None]
+        (z, zd), (zdd, _) = self.step.over(begin, end), second.over(begin, end)
+        rounding = 4 * (len(second.c) + 2) * EPSILON * (b ** np.arange(len(second.c)) @ np.abs(second.c))[:, None]
         times = self.step.t + self.step.h * np.array([a, b])
         time = Interval(*(np.array([[x]]) for x in _outwards(times.min(), times.max())))
         p, td = self.p[:, None], np.full((1, 1), self.step.h)
         y, jumps = enclosure(self.second, whole=True)(
-            time, z, Interval(p, p), Interval(td, td), zd, Interval(zdd.lo - off, zdd.hi + off)
+            time, z, Interval(p, p), Interval(td, td), zd, Interval(zdd.lo - rounding, zdd.hi + rounding)
         )
         return RateBounds(float(y.lo[2, 0]), float(y.hi[2, 0])), bool(jumps.hi[0, 0] <= 0)
 
@@ -224,18 +224,18 @@ class GuardAlong:
         """ġ at a point, as an interval that includes rounding."""
         z, zd = self.step.near(theta)
         time = self.step.t + theta * self.step.h
-        near = Interval(*(np.array([[x]]) for x in _outwards(time, time)))
+        time_box = Interval(*(np.array([[x]]) for x in _outwards(time, time)))
         p, td = self.p[:, None], np.full((1, 1), self.step.h)
-        y, _ = enclosure(self.fn)(near, z, Interval(p, p), Interval(td, td), zd)
+        y, _ = enclosure(self.fn)(time_box, z, Interval(p, p), Interval(td, td), zd)
         return RateBounds(float(y.lo[1, 0]), float(y.hi[1, 0]))
 
     def first_root(self, g: Terms) -> GuardRoot:
         """The first root at which the guard falls: twin of `root_first`."""
-        stack, least, graze, up, risen, looks = [(0.0, 1.0)], np.inf, None, -1.0, g.risen, 0
+        stack, lowest, graze, up, risen, examined = [(0.0, 1.0)], np.inf, None, -1.0, g.risen, 0
         while stack:
             a, b = stack.pop()
-            c, w, looks = (a + b) / 2, (b - a) / 2, looks + 1
-            if looks > g.looks:
+            c, w, examined = (a + b) / 2, (b - a) / 2, examined + 1
+            if examined > g.looks:
                 return GuardRoot(lost=True)
             boxes, rates, jumps = self.over(np.array([a]), np.array([b]))
             rate, smooth = RateBounds(float(rates.lo[0]), float(rates.hi[0])), not jumps[0]
@@ -243,61 +243,63 @@ class GuardAlong:
             if low > g.touch:
                 risen, up = True, b
                 continue
-            look = GuardInterval(a, b, self._level(g, c), g.touch if g.leaves and not risen else g.noise)
-            gc, fall, bent = look.gc, look.fall, -np.inf
+            interval = GuardInterval(a, b, self._level(g, c), g.touch if g.leaves and not risen else g.noise)
+            gc, fall, bent = interval.gc, interval.fall, -np.inf
             if np.isnan(gc):
                 return GuardRoot(theta=np.nan)
             low = max(low, gc - w * max(abs(rate.lo), abs(rate.hi))) if smooth else low
             touched = low >= -fall  # a touch at most
             if not touched and smooth and not g.decided(smooth, rate, w):
-                bent, rate = self.second_order_bound(g, look, rate)
+                bent, rate = self.second_order_bound(g, interval, rate)
                 touched = bent >= -fall and min(gc, np.inf if g.start is None else g.start) <= g.touch
             if max(low, bent) > g.touch:
                 risen, up = True, b
                 continue
             if touched:
-                least, graze = (gc, c) if gc < least else (least, graze)
+                lowest, graze = (gc, c) if gc < lowest else (lowest, graze)
                 risen, up = (True, c) if gc > (g.touch if g.leaves else g.noise) else (risen, up)
                 continue
             if not g.decided(smooth, rate, w):
-                part = a + (b - a) * g.share(a, fall, bent)
-                stack += [(part, b), (a, part)]
+                split = a + (b - a) * g.share(a, fall, bent)
+                stack += [(split, b), (a, split)]
                 continue
             rises, falls = smooth and rate.lo >= 0, smooth and rate.hi <= 0
             ga, gb = self._level(g, a), self._level(g, b)
-            at, low = (a, ga) if rises else (b, gb) if falls or gb < gc else (c, gc)
+            point, low = (a, ga) if rises else (b, gb) if falls or gb < gc else (c, gc)
             if not low >= -fall:
                 up = a if ga > g.noise else up
-                return GuardRoot(theta=self._root(g, a, at, up, risen))
-            if low < least:
-                least, graze = low, at
-            for value, place in ((ga, a), (gb, b)):
+                return GuardRoot(theta=self._root(g, a, point, up, risen))
+            if low < lowest:
+                lowest, graze = low, point
+            for value, theta in ((ga, a), (gb, b)):
                 if value > g.noise:
-                    risen, up = risen or value > (g.touch if g.leaves else g.noise), place
-        return GuardRoot(graze=graze if least <= g.touch else None)
+                    risen, up = risen or value > (g.touch if g.leaves else g.noise), theta
+        return GuardRoot(graze=graze if lowest <= g.touch else None)
 
     def _level(self, g: Terms, theta: float) -> float:
         """The guard at a point, minus the level that counts as zero."""
-        known = g.start if theta == 0 else g.end if theta == 1 else None
-        return self.value(theta) - g.zero if known is None else known
+        stored = g.start if theta == 0 else g.end if theta == 1 else None
+        return self.value(theta) - g.zero if stored is None else stored
 
-    def _root(self, g: Terms, a: float, at: float, up: float, risen: bool) -> float:
+    def _root(self, g: Terms, a: float, below: float, up: float, risen: bool) -> float:
+        """The root before `below`, where the guard is negative; up: where it last exceeded its noise, −1 for nowhere."""
         if up < 0 and g.rate is not None and g.rate > 0:  # falls again before it exceeded its noise: divide by θ
-            return bracketed(lambda x: self._level(g, x) / x if x > 0 else float(g.rate or 0.0), 0.0, at)
-        if up >= 0 and at > up:
-            return bracketed(lambda x: self._level(g, x), up, at)
+            return bracketed(lambda x: self._level(g, x) / x if x > 0 else float(g.rate or 0.0), 0.0, below)
+        if up >= 0 and below > up:
+            return bracketed(lambda x: self._level(g, x), up, below)
         return a if risen else 0.0
 
 
 def _outwards(lo: float, hi: float) -> tuple[float, float]:
+    """lo and hi, moved apart by their rounding."""
     return lo - EPSILON * abs(lo), hi + EPSILON * abs(hi)
 
 
 def _least(value: float, slope: float, bend: float, reach: float) -> float:
     """The minimum of value + slope x + bend x²/2 over 0 <= x <= reach, minus its own rounding error."""
     end = value + reach * (slope + 0.5 * bend * reach)
-    inside = value - 0.5 * slope**2 / bend if bend > 0 and 0 < -slope < reach * bend else value
-    return min(value, end, inside) - 8 * EPSILON * (abs(value) + reach * (abs(slope) + reach * abs(bend)))
+    vertex = value - 0.5 * slope**2 / bend if bend > 0 and 0 < -slope < reach * bend else value
+    return min(value, end, vertex) - 8 * EPSILON * (abs(value) + reach * (abs(slope) + reach * abs(bend)))
 
 
 def bracketed(f: Callable[[float], float], low: float, high: float) -> float:

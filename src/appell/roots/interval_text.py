@@ -94,9 +94,9 @@ def _second_text(fn: Fn, name: str) -> str:
 def _calls(ops: Iterable[str]) -> str:
     """The operations of `CALLED` as functions."""
     arguments = lambda op: [f"Interval x{k}" for k in range(NUMBER_OF[op])]
-    given = lambda op: ", ".join(f"x{k}" for k in range(NUMBER_OF[op]))
-    one = lambda op: f"{SELDOM} Interval ivs_{op}({', '.join(arguments(op))}) {{ return iv_{op}({given(op)}); }}"
-    return "\n".join(one(op) for op in sorted(ops))
+    passed = lambda op: ", ".join(f"x{k}" for k in range(NUMBER_OF[op]))
+    wrapper = lambda op: f"{SELDOM} Interval ivs_{op}({', '.join(arguments(op))}) {{ return iv_{op}({passed(op)}); }}"
+    return "\n".join(wrapper(op) for op in sorted(ops))
 
 
 def isolate_text(guards: SolvedGuards) -> str:
@@ -141,16 +141,16 @@ def outline_text(used: Sequence[int], degree: int) -> str:
 def finder_text(shapes: Sequence[GuardShape], nz: int, degree: int, also: Iterable[int] = ()) -> str:
     """C text of `root_clear` and `root_first` for the guards of a system with nz numbers in its state; also: more numbers of
     the state that are followed along a step."""
-    own = {int(j) - 1 for shape in shapes for j in shape.inputs.flat if 1 <= j <= nz}
-    used = sorted(own | set(also))
+    in_guards = {int(j) - 1 for shape in shapes for j in shape.inputs.flat if 1 <= j <= nz}
+    used = sorted(in_guards | set(also))
     slot = {0: 0, **{j + 1: 1 + k for k, j in enumerate(used)}}
-    code = lambda place: slot[place] if place in slot else 1 + len(used) + place - 1 - nz
-    place = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
+    code = lambda position: slot[position] if position in slot else 1 + len(used) + position - 1 - nz
+    position = {int(i): (k, j) for k, shape in enumerate(shapes) for j, i in enumerate(shape.numbers)}
     case = lambda k, call: f"    case {k}: {call.format(k=k, i='GUARD_AT[guard]')}; return;"
     cases = lambda call: "\n".join(case(k, call) for k in range(len(shapes)))
     guards = f"""\
-static const int GUARD_SHAPE[] = {{{_list(place[i][0] for i in range(len(place)))}}};
-static const int GUARD_AT[] = {{{_list(place[i][1] for i in range(len(place)))}}};
+static const int GUARD_SHAPE[] = {{{_list(position[i][0] for i in range(len(position)))}}};
+static const int GUARD_AT[] = {{{_list(position[i][1] for i in range(len(position)))}}};
 {"".join(_guard_text(k, shape, code) for k, shape in enumerate(shapes))}
 static void guard_range(const RootStep *r, int guard, double a, double b, Interval *y, Interval *jumps)
 {{
@@ -183,7 +183,7 @@ static void guard_second(const RootStep *r, int guard, double a, double b, Inter
         *(emit(replace(shape.fn, name=f"guard_value{k}"), dialect=POINTS) for k, shape in enumerate(shapes)),
         outline_text(used, degree),
         f"#define ROOT_TIME {int(any((shape.inputs == 0).any() for shape in shapes))}",
-        f"static const int ROOT_GAP[] = {{{_list(int(j in own) for j in used)}}};",
+        f"static const int ROOT_GAP[] = {{{_list(int(j in in_guards) for j in used)}}};",
         template("roots/finder.c.in").replace("@guards@", INPUT + guards),
     ])  # fmt: skip
 

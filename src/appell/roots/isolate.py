@@ -56,40 +56,40 @@ def isolated(
     """
     step = np.arange(len(t)) if steps is None else steps
     a, b = -np.ones(len(step)), np.ones(len(step))
-    found: list[Isolated] = []
+    parts: list[Isolated] = []
     while len(step):
-        here = p[:, step] if p.ndim == 2 else p[:, None]
-        g, rate, middle, smooth = _over(fn, c[:, :, step], t[step], h[step], here, a, b)
+        p_here = p[:, step] if p.ndim == 2 else p[:, None]
+        g, rate, middle, smooth = _over(fn, c[:, :, step], t[step], h[step], p_here, a, b)
         w = (b - a) / 2
         slope = np.maximum(np.abs(rate.lo), np.abs(rate.hi))
-        above = (g.lo > 0) | (smooth & (middle > slope * w))
-        under = (g.hi < 0) | (smooth & (-middle > slope * w))
+        positive = (g.lo > 0) | (smooth & (middle > slope * w))
+        negative = (g.hi < 0) | (smooth & (-middle > slope * w))
         single = smooth & ((rate.lo > 0) | (rate.hi < 0) | (slope * w <= noise))
-        open_ = ~above & ~under & ~single & (w > NARROWEST_PAIR)
-        if open_.any():
-            crowd = np.bincount(step[open_], minlength=len(t))[step] > MOST_OF_A_STEP
-            open_ &= ~crowd & (np.count_nonzero(open_) <= ISOLATED_INTERVALS)
-        kept = ~above & ~open_ & (below | ~under)
-        found.append(Isolated(step[kept], a[kept], b[kept], (single | under | (w <= NARROWEST_PAIR))[kept]))
-        m = ((a + b) / 2)[open_]
-        step, a, b = np.tile(step[open_], 2), np.concatenate([a[open_], m]), np.concatenate([m, b[open_]])
-    if not found:
+        halved = ~positive & ~negative & ~single & (w > NARROWEST_PAIR)
+        if halved.any():
+            crowd = np.bincount(step[halved], minlength=len(t))[step] > MOST_OF_A_STEP
+            halved &= ~crowd & (np.count_nonzero(halved) <= ISOLATED_INTERVALS)
+        reported = ~positive & ~halved & (below | ~negative)
+        parts.append(Isolated(step[reported], a[reported], b[reported], (single | negative | (w <= NARROWEST_PAIR))[reported]))
+        m = ((a + b) / 2)[halved]
+        step, a, b = np.tile(step[halved], 2), np.concatenate([a[halved], m]), np.concatenate([m, b[halved]])
+    if not parts:
         return Isolated(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0), np.zeros(0, dtype=bool))
-    return Isolated(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return Isolated(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _over(fn: Fn, c: Array, t: Array, h: Array, p: Array, a: Array, b: Array) -> tuple[Interval, Interval, Array, Bools]:
     """Intervals of g and of its rate in s, g in the middle, and whether it does not jump, (k,) each."""
     z, zd = StepPolynomial(c, 0.0, 1.0).over(a, b)
     m = (a + b) / 2
-    at = np.zeros_like(c[0])
+    z_m = np.zeros_like(c[0])
     for row in c[::-1]:
-        at = at * m + row
-    times, here, td, zero = np.array([t + h * a, t + h * b]), (t + h * m)[None], h[None], np.zeros_like(at)
+        z_m = z_m * m + row
+    times, t_m, td, zero = np.array([t + h * a, t + h * b]), (t + h * m)[None], h[None], np.zeros_like(z_m)
     still = Interval(p, p)
     boxes = Interval(times.min(axis=0)[None], times.max(axis=0)[None])
     y, jumps = enclosure(fn)(boxes, z, still, Interval(td, td), zd)
-    middle, _ = enclosure(fn)(Interval(here, here), Interval(at, at), still, Interval(0 * td, 0 * td), Interval(zero, zero))
+    middle, _ = enclosure(fn)(Interval(t_m, t_m), Interval(z_m, z_m), still, Interval(0 * td, 0 * td), Interval(zero, zero))
     value = (middle.lo[0] + middle.hi[0]) / 2
     return Interval(y.lo[0], y.hi[0]), Interval(y.lo[1], y.hi[1]), value, jumps.hi[0] <= 0
 

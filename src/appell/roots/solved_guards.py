@@ -55,13 +55,13 @@ class SolvedGuards:
         """Guards, (k, 1), that contain the solution as the symbols y, (n, 1), the first nv of them accelerations."""
         n, td, zd, yd = b.numel(), symbols("td", 1), symbols("zd", z.numel()), symbols("yd", y.numel())
         values = column(*(K[i, :].T for i in range(n)), b)
-        given = {"t": (t, (1,)), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
+        ports = {"t": (t, (1,)), "z": (z, (z.numel(),)), "p": (p, (p.numel(),))}
         rates = {"td": (td, (1,)), "zd": (zd, (z.numel(),))}
-        both = lambda value, rate: {"values": (value, (value.numel(),)), "rates": (rate, (value.numel(),))}
-        rows = make_fn("guard_rows", {**given, **rates}, both(values, derivative_along(values, [t, z], [td, zd])))
-        inputs = {**given, "y": (y, (n,)), **rates, "yd": (yd, (n,))}
-        seen = make_fn("guard_values", inputs, both(guards, derivative_along(guards, [t, z, y], [td, zd, yd])))
-        return SolvedGuards(rows, seen, n, nv)
+        outputs = lambda value, rate: {"values": (value, (value.numel(),)), "rates": (rate, (value.numel(),))}
+        rows = make_fn("guard_rows", {**ports, **rates}, outputs(values, derivative_along(values, [t, z], [td, zd])))
+        inputs = {**ports, "y": (y, (n,)), **rates, "yd": (yd, (n,))}
+        guard_values = make_fn("guard_values", inputs, outputs(guards, derivative_along(guards, [t, z, y], [td, zd, yd])))
+        return SolvedGuards(rows, guard_values, n, nv)
 
     def over(
         self, step: StepPolynomial, t: Array, h: Array, p: Array, a: Array, b: Array, acts: Sequence[int] | None = None,
@@ -71,42 +71,43 @@ class SolvedGuards:
         that there are, each with its row, the others being zero; preload: λ* of rows that depend on each other, (n, boxes)."""
         z, zd = step.over(a, b)
         times = np.array([t + h * a, t + h * b])
-        still, td = Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
-        given = [Interval(times.min(axis=0)[None], times.max(axis=0)[None]), z, still]
-        values, rates, jumps = enclosure(self.rows, whole=True)(*given, td, zd)
+        p_box, td = Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
+        boxes = [Interval(times.min(axis=0)[None], times.max(axis=0)[None]), z, p_box]
+        values, rates, jumps = enclosure(self.rows, whole=True)(*boxes, td, zd)
         y, yd = self._solution(values, rates, acts, preload)
-        g, gd, more = enclosure(self.guards, whole=True)(*given, y, td, zd, yd)
-        return GuardBounds(g, gd, (jumps.hi[0] <= 0) & (more.hi[0] <= 0))
+        g, gd, guard_jumps = enclosure(self.guards, whole=True)(*boxes, y, td, zd, yd)
+        return GuardBounds(g, gd, (jumps.hi[0] <= 0) & (guard_jumps.hi[0] <= 0))
 
     def preload(
         self, step: StepPolynomial, t: Array, h: Array, p: Array, share: Array, acts: Sequence[int] | None = None
     ) -> Array:
         """λ* at the starts of steps, (n, steps): as close to `share`, (n, steps), as dependent rows allow. The residual of the
         rows is reduced by the factor `ROW_COMPLIANCE`, twice."""
-        zero, found = np.zeros(len(t)), share.copy()
+        zero, lam = np.zeros(len(t)), share.copy()
         z, zd = step.over(zero, zero)
-        times, still, td = Interval(t[None], t[None]), Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
-        values, rates, _ = enclosure(self.rows, whole=True)(times, z, still, td, zd)
+        times, p_box, td = Interval(t[None], t[None]), Interval(p[:, None], p[:, None]), Interval(h[None], h[None])
+        values, rates, _ = enclosure(self.rows, whole=True)(times, z, p_box, td, zd)
         for _ in range(2):
-            y, _ = self._solution(values, rates, acts, found)
+            y, _ = self._solution(values, rates, acts, lam)
             middle = 0.5 * y.lo + 0.5 * y.hi
-            found = np.where(np.isfinite(middle), middle, found)
-        return found
+            lam = np.where(np.isfinite(middle), middle, lam)
+        return lam
 
     def _solution(
         self, values: Interval, rates: Interval, acts: Sequence[int] | None, preload: Array | None
     ) -> tuple[Interval, Interval]:
+        """Ranges of y and ẏ, (n, boxes); zero for unknowns that are not among `acts`."""
         if preload is not None:
             values = yielding(values, self.n, self.accelerations, preload)
         if acts is None:
             return solution_over(values, rates, self.n)
-        kept = [i * self.n + j for i in acts for j in acts] + [self.n**2 + i for i in acts]
-        of = lambda x: Interval(x.lo[kept], x.hi[kept])
-        found = solution_over(of(values), of(rates), len(acts))
-        full = [np.zeros((self.n, values.lo.shape[1])) for _ in range(4)]
-        for x, part in zip(full, (bound for one in found for bound in one), strict=True):
-            x[list(acts)] = part
-        return Interval(*full[:2]), Interval(*full[2:])
+        entries = [i * self.n + j for i in acts for j in acts] + [self.n**2 + i for i in acts]
+        chosen = lambda x: Interval(x.lo[entries], x.hi[entries])
+        ranges = solution_over(chosen(values), chosen(rates), len(acts))
+        tables = [np.zeros((self.n, values.lo.shape[1])) for _ in range(4)]
+        for x, bounds in zip(tables, (bound for interval in ranges for bound in interval), strict=True):
+            x[list(acts)] = bounds
+        return Interval(*tables[:2]), Interval(*tables[2:])
 
 
 class GuardBounds(NamedTuple):
@@ -123,9 +124,9 @@ def yielding(values: Interval, n: int, nv: int, preload: Array) -> Interval:
     with np.errstate(all="ignore"):
         K = (0.5 * lo[: n * n] + 0.5 * hi[: n * n]).reshape(n, n, -1)
         inertia = np.array([K[j, j] for j in range(nv)])
-        given = np.where(inertia > 0, K[nv:, :nv] ** 2 / inertia, 0.0).sum(axis=1)
+        response = np.where(inertia > 0, K[nv:, :nv] ** 2 / inertia, 0.0).sum(axis=1)
     for i in range(nv, n):
-        soft = ROW_COMPLIANCE * np.where(np.isfinite(given[i - nv]), given[i - nv], 0.0)
+        soft = ROW_COMPLIANCE * np.where(np.isfinite(response[i - nv]), response[i - nv], 0.0)
         for ends in (lo, hi):
             ends[i * n + i] += soft
             ends[n * n + i] += soft * preload[i]
@@ -146,9 +147,9 @@ def solution_over(values: Interval, rates: Interval, n: int) -> tuple[Interval, 
         bounded &= sound & regular & (inverse >= 0).all(axis=(1, 2))  # I − Q is an M-matrix
         y = _within(C, A, A_off, inverse, b, b_off, bounded)
         (K_d, b_d), (K_off, d_off) = split((rates.lo + rates.hi) / 2), split((rates.hi - rates.lo) / 2)
-        at, off = (y.lo.T + y.hi.T) / 2, (y.hi.T - y.lo.T) / 2
-        right = b_d - _times(K_d, at)
-        right_off = d_off + _times(np.abs(K_d), off) + _times(K_off, np.abs(at) + off)
+        y_middle, y_radius = (y.lo.T + y.hi.T) / 2, (y.hi.T - y.lo.T) / 2
+        right = b_d - _times(K_d, y_middle)
+        right_off = d_off + _times(np.abs(K_d), y_radius) + _times(K_off, np.abs(y_middle) + y_radius)
         return y, _within(C, A, A_off, inverse, right, right_off, bounded)
 
 
@@ -160,18 +161,18 @@ def _inverses(A: Array) -> tuple[Array, Truths]:
     """The inverses of matrices (k, n, n), and whether each exists."""
     size = np.abs(A).max(axis=2, initial=0.0)
     scaled = A / np.where(size > 0, size, 1.0)[:, :, None]
-    good = (size > 0).all(axis=1) & (np.abs(np.linalg.det(scaled)) > 0)
-    found = np.linalg.inv(np.where(good[:, None, None], scaled, np.eye(A.shape[1])))
-    return found / np.where(size > 0, size, 1.0)[:, None, :], good & np.isfinite(found).all(axis=(1, 2))
+    regular = (size > 0).all(axis=1) & (np.abs(np.linalg.det(scaled)) > 0)
+    inverse = np.linalg.inv(np.where(regular[:, None, None], scaled, np.eye(A.shape[1])))
+    return inverse / np.where(size > 0, size, 1.0)[:, None, :], regular & np.isfinite(inverse).all(axis=(1, 2))
 
 
 def _within(C: Array, A: Array, A_off: Array, inverse: Array, b: Array, b_off: Array, bounded: Truths) -> Interval:
     """y₀ ± (I − Q)⁻¹ |C(b − K y₀)|; the whole line where that is no bound."""
     y = _times(C, b)
-    left = np.abs(_times(C, b - _times(A, y))) + _times(np.abs(C), b_off + _times(A_off, np.abs(y)))
-    off = BOUND_WIDENING * _times(inverse, left)
-    ok = bounded[:, None] & np.isfinite(off) & np.isfinite(y)
-    return Interval(np.where(ok, y - off, -np.inf).T, np.where(ok, y + off, np.inf).T)
+    residual = np.abs(_times(C, b - _times(A, y))) + _times(np.abs(C), b_off + _times(A_off, np.abs(y)))
+    radius = BOUND_WIDENING * _times(inverse, residual)
+    ok = bounded[:, None] & np.isfinite(radius) & np.isfinite(y)
+    return Interval(np.where(ok, y - radius, -np.inf).T, np.where(ok, y + radius, np.inf).T)
 
 
 def isolating_times(
@@ -184,29 +185,29 @@ def isolating_times(
     zero (k,), noise (k, steps): of the guards; one with an infinite noise is not watched.
     preload (n, steps): of `SolvedGuards.over`."""
     step, a, b = np.arange(len(t)), np.zeros(len(t)), np.ones(len(t))
-    looked, found = np.zeros(len(t), dtype=int), [np.zeros(0)]
+    examined, times = np.zeros(len(t), dtype=int), [np.zeros(0)]
     while len(step):
-        looked += np.bincount(step, minlength=len(t))
-        w, here = (b - a) / 2, StepPolynomial(c[:, :, step], 0.0, 1.0)
+        examined += np.bincount(step, minlength=len(t))
+        w, polynomials = (b - a) / 2, StepPolynomial(c[:, :, step], 0.0, 1.0)
         load = None if preload is None else preload[:, step]
-        seen = guards.over(here, t[step], h[step], p, a, b, acts, load)
-        middle = guards.over(here, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts, load)
-        closed, single = _decided(seen, middle, w, zero[:, None], noise[:, step])
+        throughout = guards.over(polynomials, t[step], h[step], p, a, b, acts, load)
+        middle = guards.over(polynomials, t[step], h[step], p, (a + b) / 2, (a + b) / 2, acts, load)
+        closed, single = _decided(throughout, middle, w, zero[:, None], noise[:, step])
         closed |= (w <= NARROWEST_SOLVED_INTERVAL) & ~single & (middle.g.lo - zero[:, None] >= -noise[:, step])
-        halved = ~(closed | single).all(axis=0) & (w > NARROWEST_SOLVED_INTERVAL) & (looked[step] < GUARD_HALVINGS)
-        kept = ~closed.all(axis=0) & ~halved
-        found += [t[step[kept]] + h[step[kept]] * x[kept] for x in (a, (a + b) / 2, b)]
+        halved = ~(closed | single).all(axis=0) & (w > NARROWEST_SOLVED_INTERVAL) & (examined[step] < GUARD_HALVINGS)
+        reported = ~closed.all(axis=0) & ~halved
+        times += [t[step[reported]] + h[step[reported]] * x[reported] for x in (a, (a + b) / 2, b)]
         m = ((a + b) / 2)[halved]
         step, a, b = np.tile(step[halved], 2), np.concatenate([a[halved], m]), np.concatenate([m, b[halved]])
-    return np.unique(np.concatenate(found))
+    return np.unique(np.concatenate(times))
 
 
-def _decided(seen: GuardBounds, middle: GuardBounds, w: Array, zero: Array, noise: Array) -> tuple[Truths, Truths]:
+def _decided(throughout: GuardBounds, middle: GuardBounds, w: Array, zero: Array, noise: Array) -> tuple[Truths, Truths]:
     """Which guards, (k, boxes), do not fall through zero, and which fall throughout."""
-    lo, hi, smooth = seen.g.lo - zero, seen.g.hi - zero, seen.smooth[None]
-    reach = np.maximum(np.abs(seen.rate.lo), np.abs(seen.rate.hi)) * w
+    lo, hi, smooth = throughout.g.lo - zero, throughout.g.hi - zero, throughout.smooth[None]
+    reach = np.maximum(np.abs(throughout.rate.lo), np.abs(throughout.rate.hi)) * w
     above, below = middle.g.lo - zero - reach > -noise, middle.g.hi - zero + reach < 0
-    rises, falls = smooth & (seen.rate.lo >= 0), smooth & (seen.rate.hi <= 0)
+    rises, falls = smooth & (throughout.rate.lo >= 0), smooth & (throughout.rate.hi <= 0)
     return (lo > -noise) | (hi < 0) | (smooth & (above | below)) | rises | np.isinf(noise), falls
 
 

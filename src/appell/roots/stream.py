@@ -34,8 +34,8 @@ class RangedFunction:
 def ranged(fn: Fn, name: str, *, whole: bool = False) -> RangedFunction:
     """`fn` over intervals; jumps are reported for the first number, or for the `whole` first output."""
     stream = _choices(list(fn.instructions))
-    first = [item for item in stream if item.op != "output" or (item.port == 0 and (whole or item.index == 0))]
-    watched = [item for item in alive(first) if item.op in JUMPING or item.op in BROKEN or item.op == "atan2"]
+    observed = [item for item in stream if item.op != "output" or (item.port == 0 and (whole or item.index == 0))]
+    watched = [item for item in alive(observed) if item.op in JUMPING or item.op in BROKEN or item.op == "atan2"]
     number = 1 + max((item.out for item in stream), default=-1)
     body = [item for item in stream if item.op != "output"]
     outputs = [item for item in stream if item.op == "output"]
@@ -52,27 +52,27 @@ def ranged(fn: Fn, name: str, *, whole: bool = False) -> RangedFunction:
 
 def _choices(stream: list[Instruction]) -> list[Instruction]:
     """Replaces sums over a condition and its negation by one choice."""
-    made = {item.out: item for item in stream if item.op != "output"}
+    items = {item.out: item for item in stream if item.op != "output"}
 
     def parts(value: int) -> list[tuple[int, int]]:
-        item = made[value]
+        item = items[value]
         if item.op == "if_else_zero":
             return [(item.args[0], item.args[1])]
         return [(item.args[0], item.args[1]), (item.args[1], item.args[0])] if item.op == "mul" else []
 
     def contrary(c: int, d: int) -> bool:
-        return (made[c].op == "not" and made[c].args[0] == d) or (made[d].op == "not" and made[d].args[0] == c)
+        return (items[c].op == "not" and items[c].args[0] == d) or (items[d].op == "not" and items[d].args[0] == c)
 
-    found = []
+    replaced = []
     for item in stream:
         if item.op == "add":
             pairs = [(p, q) for p in parts(item.args[0]) for q in parts(item.args[1]) if contrary(p[0], q[0])]
             if pairs:
                 (c, x), (d, y) = pairs[0]
-                choice = (d, y, x) if made[c].op == "not" else (c, x, y)
+                choice = (d, y, x) if items[c].op == "not" else (c, x, y)
                 item = item._replace(op="choose", args=choice)
-        found.append(item)
-    return found
+        replaced.append(item)
+    return replaced
 
 
 def operations(functions: Sequence[RangedFunction]) -> set[str]:

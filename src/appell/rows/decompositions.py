@@ -85,16 +85,16 @@ def null_space(A: Array, lost: float = RANK_LOST, *, as_given: bool = False) -> 
     """Z, (n, n − rank), with orthonormal columns and A Z = 0; all directions if A has no rows. as_given: see `rank`."""
     if not A.size:
         return np.eye(A.shape[1])
-    found = singular(A if as_given else unit_rows(A))
-    return found.Vt[_count(found.sigma, lost) :].T
+    svd = singular(A if as_given else unit_rows(A))
+    return svd.Vt[_count(svd.sigma, lost) :].T
 
 
 def rows_of_dependencies(A: Array, rank: int | None = None) -> list[int]:
     """Indices of the rows of A, (m, n), that take part in a combination yᵀA = 0: λ and λ + y push alike. rank: if known."""
     if not A.size:
         return []
-    found = singular(unit_rows(A))
-    free = found.U[:, _count(found.sigma, RANK_LOST) if rank is None else rank :]
+    svd = singular(unit_rows(A))
+    free = svd.U[:, _count(svd.sigma, RANK_LOST) if rank is None else rank :]
     return np.flatnonzero(np.abs(free).max(axis=1, initial=0.0) > ROW_SHARE).tolist()
 
 
@@ -102,8 +102,8 @@ def row_basis(A: Array, lost: float = RANK_LOST) -> Array:
     """R, (rank, n), with orthonormal rows that span those of A."""
     if not A.size:
         return np.zeros((0, A.shape[1]))
-    found = singular(unit_rows(A), economical=True)
-    return found.Vt[: _count(found.sigma, lost)]
+    svd = singular(unit_rows(A), economical=True)
+    return svd.Vt[: _count(svd.sigma, lost)]
 
 
 def orthogonal_part(V: Array, x: Array) -> Array:
@@ -119,15 +119,15 @@ def with_direction(V: Array, x: Array, least: float) -> Array | None:
     size = float(np.linalg.norm(x))
     if not 0 < size < np.inf:
         return None
-    rest = orthogonal_part(V, x / size)
-    left = float(np.linalg.norm(rest))
-    return np.column_stack([V, rest / left]) if left >= least else None
+    part = orthogonal_part(V, x / size)
+    length = float(np.linalg.norm(part))
+    return np.column_stack([V, part / length]) if length >= least else None
 
 
 def range_of_projection(P: Array) -> Array:
     """Orthonormal basis of the range of a projection P, (n, n), whose singular values are 0, or 1 and more."""
-    found = singular(P)
-    return found.U[:, found.sigma > 0.5]
+    svd = singular(P)
+    return svd.U[:, svd.sigma > 0.5]
 
 
 def least_squares(A: Array, b: Array, lost: float) -> Array:
@@ -173,4 +173,5 @@ def plainly_independent(G: Array) -> bool:
 
 
 def _count(sigma: Array, lost: float) -> int:
+    """Number of σ above the fraction `lost` of the largest."""
     return int((sigma > lost * sigma.max(initial=0.0)).sum())

@@ -45,11 +45,11 @@ class SaddlePoint(NamedTuple):
 def saddle_point(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint:
     """M x = r + W λ, A x = s with M symmetric, r (n, k), s (m, k), or (n,), (m,) for one right-hand side."""
     if r.ndim == 1:
-        found = saddle_point(M, A, W, r[:, None], s[:, None])
-        return found._replace(x=found.x[:, 0], lam=found.lam[:, 0])
+        solution = saddle_point(M, A, W, r[:, None], s[:, None])
+        return solution._replace(x=solution.x[:, 0], lam=solution.lam[:, 0])
     n = len(M)
-    if (found := _plain(M, A, W, r, s)) is not None:
-        return found
+    if (solution := _plain(M, A, W, r, s)) is not None:
+        return solution
     K, D, L = _scaled(M, A, W)
     right = np.vstack([r * D[:, None], s * L[:, None]])
     U, sigma, Vt = singular(K)
@@ -84,15 +84,15 @@ def _plain(M: Array, A: Array, W: Array, r: Array, s: Array) -> SaddlePoint | No
         return K.T @ (f + Y @ lam), lam / w
 
     x, lam = solved(r, s)
-    dx, more = solved(r - M @ x + W @ lam, s - A @ x)
-    x, lam = x + dx, lam + more
+    dx, dlam = solved(r - M @ x + W @ lam, s - A @ x)
+    x, lam = x + dx, lam + dlam
     return SaddlePoint(x, lam, np.zeros((len(A), 0)), bool(np.isfinite(x).all() and np.isfinite(lam).all()))
 
 
 def _spanned(part: Array) -> Array:
     """An orthonormal basis of the columns of one part of unit vectors; those that lie in the other part contribute nothing."""
-    found = singular(part, economical=True)
-    return found.U[:, found.sigma > UNDETERMINED]
+    svd = singular(part, economical=True)
+    return svd.U[:, svd.sigma > UNDETERMINED]
 
 
 def response(M: Array, A: Array, W: Array, r: Array, s: Array | None = None) -> Array:

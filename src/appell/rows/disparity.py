@@ -30,8 +30,8 @@ def disparity(M: Array, entries: Array) -> float:
     mass = np.diag(M)
     tied = (entries > 0) & (mass > 0)
     weight = entries**2 / np.where(mass > 0, mass, 1.0)
-    least = np.where(tied, weight, np.inf).min(axis=1, initial=np.inf)
-    return float((np.where(tied, weight, 0.0).max(axis=1, initial=0.0) / least).max(initial=1.0))
+    smallest = np.where(tied, weight, np.inf).min(axis=1, initial=np.inf)
+    return float((np.where(tied, weight, 0.0).max(axis=1, initial=0.0) / smallest).max(initial=1.0))
 
 
 def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
@@ -40,9 +40,9 @@ def clearly_full(M: Array, A: Array, size: Array) -> Array | None:
     It uses bounds instead of singular values (`plainly_definite`, `far_from_dependent`), in a fifth of the time. None only
     means that the bounds are inconclusive.
     """
-    if (found := plainly_definite(M)) is None:
+    if (definite := plainly_definite(M)) is None:
         return None
-    K, inverse = found
+    K, inverse = definite
     if (rows := far_from_dependent(K, A)) is None:
         return None
     w, tied = rows[1], (A * A / M.diagonal())[A != 0]
@@ -57,7 +57,7 @@ def balanced(size: Array) -> Array:
     for _ in range(4):
         w = (size * c).max(axis=1, initial=0.0)
         scaled = size / np.where(w > 0, w, 1.0)[:, None]
-        largest, least = scaled.max(axis=0, initial=0.0), np.where(scaled > 0, scaled, np.inf).min(axis=0, initial=np.inf)
+        largest, smallest = scaled.max(axis=0, initial=0.0), np.where(scaled > 0, scaled, np.inf).min(axis=0, initial=np.inf)
         used = largest > 0
-        c = np.where(used, 1 / np.sqrt(np.where(used, largest, 1.0) * np.where(used, least, 1.0)), 1.0)
+        c = np.where(used, 1 / np.sqrt(np.where(used, largest, 1.0) * np.where(used, smallest, 1.0)), 1.0)
     return c**-2.0

@@ -125,9 +125,9 @@ def turns(before: Singular, after: Array, rank: int) -> Array:
     """Re eig(Y⁺ Y′) on the combinations of rows that are independent at Y, (rank,): one is negative for each combination
     that was reversed between the rows Y, decomposed in `before`, and Y′ = `after`, (n, m)."""
     U, sigma, Vt = before.U[:, :rank], before.sigma[:rank, None], before.Vt[:rank]
-    full = sigma > COLUMNS_FULL * max(after.shape) * sigma.max(initial=0.0)
-    share = np.divide(U.T @ after @ Vt.T, sigma, out=np.zeros((len(sigma), len(sigma))), where=full)
-    return np.asarray(np.linalg.eigvals(share).real, dtype=np.float64)
+    nonzero = sigma > COLUMNS_FULL * max(after.shape) * sigma.max(initial=0.0)
+    relative = np.divide(U.T @ after @ Vt.T, sigma, out=np.zeros((len(sigma), len(sigma))), where=nonzero)
+    return np.asarray(np.linalg.eigvals(relative).real, dtype=np.float64)
 
 
 _LAPACK: Any = scipy.linalg.get_lapack_funcs(("potrf", "trtri"), dtype=np.float64)
@@ -139,8 +139,8 @@ def _inverse_root(M: Array) -> Array:
     if (inverse := inverse_cholesky(M)) is not None:
         return inverse
     size = np.where(np.diag(M) > 0, np.diag(M), np.abs(M).max(initial=0.0) or 1.0)
-    for share in (1e-12, 1e-9, 1e-6):
-        if (inverse := inverse_cholesky(M + share * np.diag(size))) is not None:
+    for fraction in (1e-12, 1e-9, 1e-6):
+        if (inverse := inverse_cholesky(M + fraction * np.diag(size))) is not None:
             return inverse
     return np.diag(1 / np.sqrt(size))
 

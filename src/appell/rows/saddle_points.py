@@ -62,7 +62,7 @@ class Policy:
         if self.kind == ELIMINATE:
             return Policy(ELIMINATE, rank, metric=self.metric)
         kind = CHOLESKY if rank == rows.sum() else RANK
-        scales = tuple(s for s, kept in zip(self.scales, rows, strict=True) if kept) if self.scales and kind == RANK else ()
+        scales = tuple(s for s, keep in zip(self.scales, rows, strict=True) if keep) if self.scales and kind == RANK else ()
         return Policy(kind, rank, self.gamma, scales)
 
 
@@ -116,7 +116,7 @@ def eliminate(M: Array, A: Array, r: Array, s: Array, rank: int) -> tuple[Array,
     """(x, λ of least norm, status) for W = Aᵀ and masses of any sizes, by elimination of `rank` accelerations."""
     n, m = len(M), len(A)
     failed = np.full(n, np.nan), np.full(m, np.nan)
-    mass = np.diag(M)
+    mass = np.diag(M)  # massless velocities count as far lighter than all others, and are eliminated first
     c = 1 / np.sqrt(np.where(mass > 0, mass, mass[mass > 0].min(initial=np.inf) * 2.0**-100))
     w = np.abs(A * c).max(axis=1, initial=0.0)
     w[~(w > 0)] = 1.0
@@ -132,9 +132,9 @@ def eliminate(M: Array, A: Array, r: Array, s: Array, rank: int) -> tuple[Array,
         for X in (T.T, E.T, cols):
             X[[k, j]] = X[[j, k]]
         L[k, k], L[k + 1 :, k] = 1.0, T[k + 1 :, k] / T[k, k]
-        less = np.outer(L[k + 1 :, k], T[k, k + 1 :])
-        T[k + 1 :, k], T[k + 1 :, k + 1 :] = 0.0, T[k + 1 :, k + 1 :] - less
-        E[k + 1 :, k + 1 :] = np.maximum(E[k + 1 :, k + 1 :], np.abs(less))
+        update = np.outer(L[k + 1 :, k], T[k, k + 1 :])
+        T[k + 1 :, k], T[k + 1 :, k + 1 :] = 0.0, T[k + 1 :, k + 1 :] - update
+        E[k + 1 :, k + 1 :] = np.maximum(E[k + 1 :, k + 1 :], np.abs(update))
     U, L11 = T[:rank, :rank], L[:rank]
     p = _triangular(U, _triangular(L11, (s / w)[rows[:rank]], lower=True))
     Z = np.vstack([-_triangular(U, T[:rank, rank:]), np.eye(n - rank)])
@@ -166,24 +166,25 @@ def pivoted_cholesky(G: Array, rank: int) -> tuple[Array, Indices, Status]:
     m = len(G)
     order, L = np.arange(m), np.zeros((m, rank))
     diagonal = np.diag(G).copy()
-    left = diagonal.copy()
+    remaining = diagonal.copy()
     short = ROW_VANISHING * diagonal.max(initial=0.0)
     for k in range(rank):
         size = diagonal[order[k:]]
-        independent = left[order[k:]] > PIVOT * size
+        independent = remaining[order[k:]] > PIVOT * size
         if not independent.any():
             return L, order, Status.SINGULAR
-        best = k + int(np.argmax(np.where(independent, left[order[k:]] / (size + short), 0.0)))
+        best = k + int(np.argmax(np.where(independent, remaining[order[k:]] / (size + short), 0.0)))
         order[[k, best]] = order[[best, k]]
         L[[k, best]] = L[[best, k]]
-        L[k, k] = np.sqrt(left[order[k]])
+        L[k, k] = np.sqrt(remaining[order[k]])
         below = slice(k + 1, m)
         L[below, k] = (G[order[below], order[k]] - L[below, :k] @ L[k, :k]) / L[k, k]
-        left[order[below]] -= L[below, k] ** 2
+        remaining[order[below]] -= L[below, k] ** 2
     return L, order, Status.OK
 
 
 def _solve_general(M: Array, A: Array, W: Array, r: Array, s: Array) -> tuple[Array, Array, Status]:
+    """(x, λ, status) for given reactions W ≠ Aᵀ, by elimination with row exchanges."""
     n, m = M.shape[0], A.shape[0]
     unit = units(M, A)
     K = np.block([[M, -W], [A, np.zeros((m, m))]]) * np.outer(unit, unit)
@@ -224,6 +225,7 @@ def broken(A: Array, a0: Array, a: Array, terms: Array | None = None) -> Array:
     """
     size = np.einsum("...ij,...j->...i", np.abs(A), np.abs(a)) + np.abs(a0)
     largest = size.max(axis=-1, initial=0.0, keepdims=True)
+    # beside the terms of its own row, an acceleration may miss a row by the rounding of the largest row, and of A itself
     dust = 0.0 if terms is None else 1e-13 * np.einsum("...ij,...j->...i", terms, np.abs(a))
     return np.abs(np.einsum("...ij,...j->...i", A, a) + a0) > ROWS_CONTRADICT * (size + 1e-3 * largest) + dust
 

@@ -89,8 +89,8 @@ BREAKAGES = [
     Breakage(
         "the same, in Python",
         "loop/rank.py",
-        "        way = max(change, self.speed * abs(t1 - t))",
-        "        way = change",
+        "        path = max(change, self.speed * abs(t1 - t))",
+        "        path = change",
         {
             "change_points.long_steps_over_change_points": (3, 7, 11),
         },

@@ -136,7 +136,7 @@ typedef struct {{
 
 
 FOURTH, SECOND, SIXTH = GaussLegendre("conserving", 2), GaussLegendre("conserving2", 1), GaussLegendre("conserving6", 3)
-CONSERVING = {one.name: one for one in (FOURTH, SECOND, SIXTH)}
+CONSERVING = {method.name: method for method in (FOURTH, SECOND, SIXTH)}
 """Conserving methods by name, of orders 4, 2 and 6."""
 
 
@@ -160,19 +160,19 @@ class GaussSteps:
     def stages(self, h: float) -> Array:
         """z₁, with stages iterated until their changes stop shrinking."""
         m, run = self.method, self.run
-        near = self.last is not None and abs(self.last[0] - h) <= SAME_STEP * abs(h)
-        K = m.ahead @ self.last[1] if near and self.last is not None else np.tile(run.slope, (m.stages, 1))
-        before, first = np.inf, np.inf
+        predicts = self.last is not None and abs(self.last[0] - h) <= SAME_STEP * abs(h)
+        K = m.ahead @ self.last[1] if predicts and self.last is not None else np.tile(run.slope, (m.stages, 1))
+        last_change, first_change = np.inf, np.inf
         for k in range(STAGE_ITERATIONS):
-            new = np.array([run.evaluate(run.t + c * h, run.z + h * (a @ K)) for c, a in zip(m.c, m.A, strict=True)])
-            change, size = float(np.abs(h * (new - K)).max()), float(np.abs(run.z).max() + np.abs(h * new).max())
-            K, first = new, change if k == 0 else first
-            if k > DIVERGING_ITERATIONS and change > first:
+            new_K = np.array([run.evaluate(run.t + c * h, run.z + h * (a @ K)) for c, a in zip(m.c, m.A, strict=True)])
+            change, size = float(np.abs(h * (new_K - K)).max()), float(np.abs(run.z).max() + np.abs(h * new_K).max())
+            K, first_change = new_K, change if k == 0 else first_change
+            if k > DIVERGING_ITERATIONS and change > first_change:
                 break
-            if change == 0 or (change >= before and change <= STAGES_SETTLED * size):
+            if change == 0 or (change >= last_change and change <= STAGES_SETTLED * size):
                 self.trial = h, K
                 return run.z + h * (m.b @ K)
-            before = change
+            last_change = change
         raise TrialFailed(Status.STEP_TOO_SMALL)
 
     def error_norm(self, z1: Array, h: float) -> float:
@@ -181,10 +181,10 @@ class GaussSteps:
 
     def dense(self, z1: Array, slope: Array, h: float) -> Callable[[float], Array]:
         """The cubic through both ends and their slopes."""
-        z, first = self.run.z.copy(), self.run.slope.copy()
+        z, start_slope = self.run.z.copy(), self.run.slope.copy()
         rise = z1 - z
-        a, b = h * (first + slope) - 2 * rise, 3 * rise - h * (2 * first + slope)
-        return lambda x: z + x * (h * first + x * (b + x * a))
+        a, b = h * (start_slope + slope) - 2 * rise, 3 * rise - h * (2 * start_slope + slope)
+        return lambda x: z + x * (h * start_slope + x * (b + x * a))
 
     def next_size(self, size: float, error: float) -> float:
         """The same size: steps are fixed."""

@@ -161,11 +161,11 @@ def jacobian_of(slopes: FlowSlopes, evaluator: Callable[[Fn], Any]) -> Callable[
     rows, derivatives = evaluator(slopes.rows), evaluator(slopes.slopes)
 
     def jacobian(t: float, z: Array, p: Array) -> Array:
-        first = rows(t, z, p)
-        K = slopes.matrix("R_y", first["R_y"])
+        values = rows(t, z, p)
+        K = slopes.matrix("R_y", values["R_y"])
         solve = lambda b: least_squares(K, b, PIVOT_LOST) if len(K) else b
-        out = derivatives(t, z, p, -solve(first["r0"]))
-        F_z, F_y, R_z = (slopes.matrix(name, out[name]) for name in ("F_z", "F_y", "R_z"))
+        blocks = derivatives(t, z, p, -solve(values["r0"]))
+        F_z, F_y, R_z = (slopes.matrix(name, blocks[name]) for name in ("F_z", "F_y", "R_z"))
         return F_z - F_y @ solve(R_z)
 
     return jacobian
@@ -199,6 +199,7 @@ def radau_text(slopes: FlowSlopes | None, velocities: tuple[int, int]) -> dict[s
 
 
 def _memory(ny: int, counts: dict[str, int], constant: bool, velocities: tuple[int, int]) -> str:
+    """C source of the numbers of the method, and of what it keeps between two steps."""
     numbers = {
         "ITERATIONS": RADAU_ITERATIONS, "ITERATION_ERROR": ITERATION_ERROR, "ITERATION_ROUNDING": ITERATION_ROUNDING,
         "STAGES_STALLED": STAGES_STALLED, "STAGES_SHRINK": STAGES_SHRINK, "STAGES_CARRIED_OVER": STAGES_CARRIED_OVER,
@@ -238,13 +239,14 @@ typedef struct {{
 
 
 def _places(slopes: FlowSlopes) -> str:
+    """C tables of the entries of the Jacobian that are not zero."""
     lines = []
-    for name, places in slopes.places.items():
+    for name, entries in slopes.places.items():
         for letter, k in (("i", 0), ("j", 1)):
-            values = ", ".join(str(place[k]) for place in places) or "0"
+            values = ", ".join(str(entry[k]) for entry in entries) or "0"
             lines.append(f"static const int radau_{name}_{letter}[] = {{{values}}};")
-    moved = {j for _, j in slopes.places["R_z"]}
-    lines.append(f"static const char radau_column[] = {{{', '.join(str(int(j in moved)) for j in range(slopes.nz))}}};")
+    filled = {j for _, j in slopes.places["R_z"]}
+    lines.append(f"static const char radau_column[] = {{{', '.join(str(int(j in filled)) for j in range(slopes.nz))}}};")
     return "\n".join(lines)
 
 
@@ -278,6 +280,7 @@ class RadauSteps:
         return self.lasts and self.age + 1 < JACOBIAN_LASTS
 
     def _jacobian(self) -> Array:
+        """∂f/∂z at the current state, from the graph or by differences."""
         run = self.run
         self.fresh, self.factors, self.age = True, None, 0
         if self.method.jacobian is not None:
@@ -312,24 +315,26 @@ class RadauSteps:
         return self.run.z + Z[2]
 
     def _predicted(self, h: float) -> Array:
+        """Start of the iteration, Z (3, nz): the polynomial of the previous step continued, or zero."""
         run = self.run
         if self.last is None:
             return np.zeros((3, len(run.z)))
-        before, z, Q = self.last
+        h_last, z, Q = self.last
         weight = run.task.atol + (run.task.rtol if run.adaptive else FIXED_RTOL) * abs(run.z)
         if (abs(z + Q.sum(axis=0) - run.z) > STAGES_CARRIED_OVER * weight).any():
             return np.zeros((3, len(run.z)))
-        x = 1 + COLLOCATION.c * h / before
+        x = 1 + COLLOCATION.c * h / h_last
         return z + np.column_stack([x, x**2, x**3]) @ Q - run.z
 
     def _newton(self, h: float) -> Array | None:
+        """The stages Z, (3, nz), by simplified Newton iteration; None where it does not converge."""
         assert self.factors is not None
         run, n = self.run, COLLOCATION
         rtol = run.task.rtol if run.adaptive else FIXED_RTOL
         weight = run.task.atol + rtol * abs(run.z)
         tolerance = max(ITERATION_ROUNDING * np.finfo(float).eps / rtol, min(ITERATION_ERROR, rtol**0.5))
         Z = self._predicted(h)
-        W, last, self.rate = n.TI @ Z, 0.0, 0.0
+        W, previous, self.rate = n.TI @ Z, 0.0, 0.0
         for k in range(RADAU_ITERATIONS):
             try:
                 F = np.array([run.evaluate(run.t + c * h, run.z + Z[i]) for i, c in enumerate(n.c)])
@@ -338,16 +343,16 @@ class RadauSteps:
             g = n.TI @ F
             pair = g[1] + 1j * g[2] - (n.alpha + 1j * n.beta) / h * (W[1] + 1j * W[2])
             real = lu_solve(self.factors[1], g[0] - n.mu / h * W[0], check_finite=False)  # the size below is checked
-            both = lu_solve(self.factors[2], pair, check_finite=False)
-            D = np.array([real, both.real, both.imag])
+            complex_part = lu_solve(self.factors[2], pair, check_finite=False)
+            D = np.array([real, complex_part.real, complex_part.imag])
             size = float(np.sqrt(np.mean((D / weight) ** 2)))
-            rate = size / last if k else 0.0
+            rate = size / previous if k else 0.0
             hopeless = k and (rate >= 1 or rate ** (RADAU_ITERATIONS - k) / (1 - rate) * size > tolerance)
             stalled = self.fresh and size <= STAGES_STALLED  # limited by rounding of f, not by the method
             if not np.isfinite(size) or (hopeless and not stalled):
                 return None
             W = W + D
-            Z, self.iterations, self.rate, last = n.T @ W, k + 1, rate, size
+            Z, self.iterations, self.rate, previous = n.T @ W, k + 1, rate, size
             if size == 0 or (k and rate < 1 and rate / (1 - rate) * size < tolerance):
                 return Z
             if stalled and (rate > STAGES_SHRINK or k == RADAU_ITERATIONS - 1):
@@ -379,8 +384,8 @@ class RadauSteps:
         bounded, exponent = max(error, LEAST_ERROR), 1 / (method.error_order + 1)
         factor = bounded**-exponent
         if self.accepted is not None:
-            before, old = self.accepted
-            factor *= min(1.0, size / before * (old / bounded) ** exponent)
+            size_before, error_before = self.accepted
+            factor *= min(1.0, size / size_before * (error_before / bounded) ** exponent)
         factor *= method.safety * (2 * RADAU_ITERATIONS + 1) / (2 * RADAU_ITERATIONS + self.iterations)
         self.accepted = size, bounded
         if slow := not self.fresh_ahead and self.iterations > 2 and self.rate > SLOW_CONVERGENCE:

@@ -152,16 +152,16 @@ def sketch_of(tableau: Tableau) -> Sketch | None:
         return None
     P, x = np.polynomial.Polynomial, np.linspace(0, 1, 201)
     bubbles = [P([0, 0, 1]) * P([1, -1]) ** 2 * P.basis(j) for j in range(len(tableau.D))]
-    inside = [i for i in range(1, tableau.stages) if EARLIEST_STAGE <= tableau.C[i] <= LATEST_STAGE]
+    useful = [i for i in range(1, tableau.stages) if EARLIEST_STAGE <= tableau.C[i] <= LATEST_STAGE]
     best: Sketch | None = None
-    for stages in combinations(inside, len(bubbles)):
+    for stages in combinations(useful, len(bubbles)):
         slopes = np.array([[b.deriv()(tableau.C[i]) for b in bubbles] for i in stages])
-        if not bubbles or np.linalg.cond(slopes) > 1e6:
+        if not bubbles or np.linalg.cond(slopes) > 1e6:  # such stages would multiply rounding
             continue
         weights = np.linalg.inv(slopes)
-        most = lambda table: SLOPES_AGREE * float(np.abs(np.array(table).T @ weights).sum(axis=1).max())  # noqa: B023
-        found = Sketch(stages, most([b(x) for b in bubbles]), most([b.deriv()(x) for b in bubbles]))
-        best = found if best is None or found.rate < best.rate else best
+        largest = lambda table: SLOPES_AGREE * float(np.abs(np.array(table).T @ weights).sum(axis=1).max())  # noqa: B023
+        sketch = Sketch(stages, largest([b(x) for b in bubbles]), largest([b.deriv()(x) for b in bubbles]))
+        best = sketch if best is None or sketch.rate < best.rate else best
     return best
 
 
@@ -176,12 +176,12 @@ def combination(coefficients: Array) -> str:
 
 def _change(coefficients: Array, written: StepText) -> str:
     """h Σ_j c_j k_j; if the c_j are integer multiples of the first one, it may be factored out to save products."""
-    first = next(c for c in coefficients if c != 0)
-    multiples = coefficients / first
+    common = next(c for c in coefficients if c != 0)
+    multiples = coefficients / common
     if not written.factored or not np.array_equal(multiples, np.rint(multiples)):
         return f"s->step*{combination(coefficients)}"
     terms = (f"VECTOR(k[{j}], i)" if c == 1 else f"{_number(c)}*VECTOR(k[{j}], i)" for j, c in enumerate(multiples) if c != 0)
-    return f"({_number(first)}*s->step)*({' + '.join(terms)})"
+    return f"({_number(common)}*s->step)*({' + '.join(terms)})"
 
 
 def _update(target: str, coefficients: Array, written: StepText) -> str:
@@ -203,9 +203,9 @@ def _update(target: str, coefficients: Array, written: StepText) -> str:
     )
 
 
-def _stage(target: str, coefficients: Array, at: float, row: str, written: StepText) -> str:
+def _stage(target: str, coefficients: Array, node: float, row: str, written: StepText) -> str:
     """One stage of every group: the state at which its slope is taken, and the slope, if it has a row."""
-    time = "s->t1" if at == 1 else f"LOOP_FROM(run, s) + {_number(at)}*s->step"
+    time = "s->t1" if node == 1 else f"LOOP_FROM(run, s) + {_number(node)}*s->step"
     slope = f"        LOOP_SLOPE(s, {time}, {target}, k[{row}])\n" if row else ""
     return (
         "    for (int g = 0; g < LOOP_GROUPS; g++) {\n        LoopStep *const s = all + g;\n        LoopRow *const k = s->k;\n"
@@ -239,9 +239,9 @@ def _error_norm(errors: int, written: StepText) -> str:
 
 def _factor(tableau: Tableau, written: StepText) -> str:
     """safety · err^−α err_before^β, see `Tableau.size_exponent`; half the exponents for squares."""
-    part = 0.5 if written.squared else 1.0
-    before = f"*lanes_power(before, {_number(part * tableau.beta)})" if tableau.beta else ""
-    return f"{_number(tableau.safety)}*lanes_power(error, {_number(-part * tableau.size_exponent)}){before}"
+    power = 0.5 if written.squared else 1.0
+    previous = f"*lanes_power(before, {_number(power * tableau.beta)})" if tableau.beta else ""
+    return f"{_number(tableau.safety)}*lanes_power(error, {_number(-power * tableau.size_exponent)}){previous}"
 
 
 class PairSteps:
@@ -314,13 +314,13 @@ class PairSteps:
 def first_size(run: Any, error_order: int) -> float:
     """Hairer's automatic first step, II.4: one explicit Euler step measures the second derivative."""
     task = run.task
-    left = task.t_end - run.t
+    rest = task.t_end - run.t
     weight = task.atol + task.rtol * abs(run.z)
     size = lambda x: float(np.sqrt(np.mean((x / weight) ** 2)))
     d0, d1 = size(run.z), size(run.slope)
-    least = STEP_SPACINGS * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state of pure rounding has no time scale
-    h0 = min(max(FIRST_STEP_UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_STEP_SHARE * d0 / d1, least), abs(left))
-    step = np.copysign(h0, left)
+    shortest = STEP_SPACINGS * abs(np.nextafter(run.t, task.t_end) - run.t)  # a state of pure rounding has no time scale
+    h0 = min(max(FIRST_STEP_UNSCALED if d0 < NO_SCALE or d1 < NO_SCALE else FIRST_STEP_SHARE * d0 / d1, shortest), abs(rest))
+    step = np.copysign(h0, rest)
     try:
         slope = run.evaluate(run.t + step, run.z + step * run.slope)
     except (AppellError, ArithmeticError):
@@ -328,4 +328,4 @@ def first_size(run: Any, error_order: int) -> float:
     d = max(d1, size(slope - run.slope) / h0)
     straight = max(FIRST_STEP_UNSCALED, FIRST_STEP_SHORTER * h0)
     h1 = straight if d <= FIRST_STEP_STRAIGHT else (FIRST_STEP_SHARE / d) ** (1 / (error_order + 1))
-    return max(min(FIRST_STEP_LONGEST * h0, h1), least)
+    return max(min(FIRST_STEP_LONGEST * h0, h1), shortest)

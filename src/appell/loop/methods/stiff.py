@@ -77,9 +77,9 @@ class _Calls:
         trace = self.trace
         t, z = trace.t, trace.z.copy()
         while t != end:
-            left = abs(end - t)  # two halves rather than a short remainder, in which IDAS fails to start
-            size = left if left <= self.part * CALL_STRETCH else min(self.part, 0.5 * left)
-            following = end if size == left else t + copysign(size, end - t)
+            remaining = abs(end - t)  # two halves rather than a short remainder, in which IDAS fails to start
+            size = remaining if remaining <= self.part * CALL_STRETCH else min(self.part, 0.5 * remaining)
+            following = end if size == remaining else t + copysign(size, end - t)
             if following == t:
                 return Status.STEP_TOO_SMALL
             if trace.statistics.accepted >= self.task.max_steps:

@@ -195,8 +195,8 @@ def embedded_pair(
     A (s, s), B, B̂, C (s,). A last stage that is f at z₁ (first same as last) is recognised. A tableau has no dense output;
     `with_dense_output` makes one, of an order one below that of the pair.
     """
-    given = {"A": A, "B": B, "B_hat": B_hat, "C": C}
-    A, B, B_hat, C = (reals(x, f"{what} of a pair", infinite=False) for what, x in given.items())
+    coefficients = {"A": A, "B": B, "B_hat": B_hat, "C": C}
+    A, B, B_hat, C = (reals(x, f"{letter} of a pair", infinite=False) for letter, x in coefficients.items())
     if B.ndim != 1 or not len(B) or (A.shape, B_hat.shape, C.shape) != ((len(B), len(B)), B.shape, B.shape):
         shapes = ", ".join(str(x.shape) for x in (A, B, B_hat, C))
         raise ModelError(f"a pair of s stages has A (s, s) and B, B_hat, C (s,); they are {shapes}")
@@ -235,22 +235,22 @@ def with_dense_output(tableau: Tableau, order: int) -> Tableau:
     for m in range(1, order - 2):
         theta = np.arange(1, m + 1) / (m + 2)
         F = np.vstack([cubic, rows])
-        here = s + 1 + len(points) + np.arange(m)
+        positions = s + 1 + len(points) + np.arange(m)
         value, slope = _basis(theta, 3 + m)
         stages = np.vstack([stages, value[:, : len(F)] @ F])
         points = np.append(points, theta)
-        rows = np.linalg.solve(slope[:, 3:], unit[here] - slope[:, :3] @ cubic)
+        rows = np.linalg.solve(slope[:, 3:], unit[positions] - slope[:, :3] @ cubic)
     return replace(tableau, dense_order=max(order, 3), A_extra=stages, C_extra=points, D=rows)
 
 
 def _basis(theta: Array, n: int) -> tuple[Array, Array]:
     """φ_j(θ_i) and φ'_j(θ_i), j = 0 … n − 1, (points, n)."""
-    one = np.polynomial.Polynomial([1.0])
+    product = np.polynomial.Polynomial([1.0])
     factors = (np.polynomial.Polynomial([0.0, 1.0]), np.polynomial.Polynomial([1.0, -1.0]))
     basis = []
     for j in range(n):
-        one = one * factors[j % 2]
-        basis.append(one)
+        product = product * factors[j % 2]
+        basis.append(product)
     return np.array([p(theta) for p in basis]).T, np.array([p.deriv()(theta) for p in basis]).T
 
 

@@ -77,13 +77,13 @@ class Taylor:
     def fitted(self, flow: Flow) -> Taylor:
         """The method at the order that suits a flow."""
         rhs, linear = self._straight(flow), replace(self, order=self.linear_order or self.order)
-        cost, more = (operations(rhs, each.order) for each in (self, linear))
+        cost, linear_cost = (operations(rhs, method.order) for method in (self, linear))
         if cost > LARGEST_SERIES:
             raise FormNotApplicable(
                 f"the series of this system takes {cost:,.0f} operations a step, minutes to compile and more than a step of"
                 " order 8 saves; use method='dop853'"
             )
-        return linear if more <= 1.3 * cost else self  # p operations, not p²
+        return linear if linear_cost <= 1.3 * cost else self  # p operations, not p²
 
     def functions(self, flow: Flow) -> tuple[Fn, ...]:
         """(t, z, p) → c, margin: the coefficients of the series."""
@@ -95,10 +95,10 @@ class Taylor:
         evaluate = evaluator(series)
 
         def expand(t: float, z: Array, p: Array) -> Array:
-            out = evaluate(t, z, p)
-            if not out["margin"] > 0:
-                raise TrialFailed(status_of(float(out["margin"])))
-            return out["c"]
+            values = evaluate(t, z, p)
+            if not values["margin"] > 0:
+                raise TrialFailed(status_of(float(values["margin"])))
+            return values["c"]
 
         return replace(self, expand=expand)
 
@@ -136,7 +136,7 @@ typedef struct {{
     V tail[NZ];                 /* the slope of the series at the end of the step */
     int expanded;               /* whether they are those of the state */
 }} LoopMemory;"""
-    share, size = method.order + 1, "h*h*sum0" if written.squared else "fabs(h)"
+    divisor, size = method.order + 1, "h*h*sum0" if written.squared else "fabs(h)"
     return {
         "method": "loop/methods/taylor.c.in",
         "memory": memory,
@@ -145,7 +145,7 @@ typedef struct {{
         "end_slope_in_error": 1,
         "series_missed": "\n".join(f"#define SERIES_{name} {x!r}" for name, x in quartic_misses(method.order).items()),
         "sketch_slopes": "",
-        "error_norm": f"{size}*(T) ({share**-2!r}/NZ)" if written.squared else f"{size}/{share}*sqrt(sum0*(1.0/NZ))",
+        "error_norm": f"{size}*(T) ({divisor**-2!r}/NZ)" if written.squared else f"{size}/{divisor}*sqrt(sum0*(1.0/NZ))",
     }
 
 
@@ -157,9 +157,9 @@ def quartic_misses(order: int) -> dict[str, float]:
     """
     x = np.linspace(0, 1, 1001)
     bubble = lambda k: x**3 * (1 - x) ** 2 * sum((j + 1) * x ** (k - 5 - j) for j in range(k - 4))
-    most = [1.01 * float(np.max(bubble(k))) for k in range(5, max(order, 7) + 1)]  # the least for a slope
-    steep = max((most[k] / most[1]) ** (1 / (k - 1)) for k in range(2, len(most)))
-    return {"MISSED": most[0], "MORE": most[1] / most[0], "STEEP": steep}
+    largest = [1.01 * float(np.max(bubble(k))) for k in range(5, max(order, 7) + 1)]  # the least for a slope
+    steep = max((largest[k] / largest[1]) ** (1 / (k - 1)) for k in range(2, len(largest)))
+    return {"MISSED": largest[0], "MORE": largest[1] / largest[0], "STEEP": steep}
 
 
 class SeriesSteps:
