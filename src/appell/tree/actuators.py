@@ -35,23 +35,23 @@ def actuator_inputs(tree: Tree) -> dict[str, Any]:
     Characters not allowed in symbols become underscores. Where that makes two names equal, or a joint or a parameter of the
     tree has the symbol, underscores are added; names that need no change choose first.
     """
-    names = list(dict.fromkeys(one.name for one in tree.fittings if isinstance(one, Drive | Thruster)))
-    taken = {*map(str, tree.parameters), *(name for joint in tree._symbols for name in joint.names)} if names else set[str]()
-    words: dict[str, str] = {}
+    names = list(dict.fromkeys(fitting.name for fitting in tree.fittings if isinstance(fitting, Drive | Thruster)))
+    used = {*map(str, tree.parameters), *(name for joint in tree._symbols for name in joint.names)} if names else set[str]()
+    symbols: dict[str, str] = {}
     for name in sorted(names, key=lambda name: word_of_name(name) != name):  # stable: otherwise in the order of the fittings
-        word = f"u_{word_of_name(name)}"
-        while word in taken:
-            word += "_"
-        taken.add(word)
-        words[name] = word
-    return {name: parameters(words[name]) for name in names}
+        symbol = f"u_{word_of_name(name)}"
+        while symbol in used:
+            symbol += "_"
+        used.add(symbol)
+        symbols[name] = symbol
+    return {name: parameters(symbols[name]) for name in names}
 
 
 def efforts(tree: Tree) -> tuple[np.ndarray, np.ndarray]:
     """The least and the largest τ for each velocity, (nv,), N or N m; infinite where no limit is given."""
     limits = tree.limits
-    each = [limits.get(node.name, Limits()).efforts for node in tree.nodes for _ in range(node.kind.nv)]
-    least, most = np.array(each, dtype=float).reshape(-1, 2).T
+    pairs = [limits.get(node.name, Limits()).efforts for node in tree.nodes for _ in range(node.kind.nv)]
+    least, most = np.array(pairs, dtype=float).reshape(-1, 2).T
     return least, most
 
 
@@ -64,10 +64,10 @@ def clipped(tree: Tree, tau: Any) -> Any:
             raise ModelError(f"tau of {tree.name} has the shape ({tree.nv},) or (batch, {tree.nv}), not {array.shape}")
         return np.clip(array, least, most)
     velocities = [v for joint in tree._symbols for v in joint.velocities]
-    place = {key: k for k, v in enumerate(velocities) for key in (v, str(v), str(v).removesuffix(".d"))}
+    index = {key: k for k, v in enumerate(velocities) for key in (v, str(v), str(v).removesuffix(".d"))}
     result = {}
     for key, force in tau.items():
-        k = place.get(key, place.get(str(key)))
+        k = index.get(key, index.get(str(key)))
         if k is None:
             raise ModelError(f"{tree.name} has no velocity {key}; clipped takes {{velocity: force}}, as tree.inputs() gives it")
         result[key] = kept(force, (least[k], most[k]))
@@ -77,7 +77,7 @@ def clipped(tree: Tree, tau: Any) -> Any:
 def stops(tree: Tree, joints: tuple[str, ...], restitution: Any) -> list[Between | Unilateral]:
     """Constraints from the limits of joints; see `Tree.stops`."""
     ranges = stop_ranges(tree) if not joints else {name: _stated(tree, name) for name in joints}
-    found: list[Between | Unilateral] = []
+    constraints: list[Between | Unilateral] = []
     for name, (lower, upper) in ranges.items():
         q, *others = joint_symbols(tree, name)[0]
         if others:
@@ -88,10 +88,10 @@ def stops(tree: Tree, joints: tuple[str, ...], restitution: Any) -> list[Between
                 " that shall have stops, tree.stops('…'), or hold it by a constraint; limits=False leaves those of a file out"
             )
         if math.isfinite(lower) and math.isfinite(upper):
-            found.append(Between(lower, q, upper, name, restitution))
+            constraints.append(Between(lower, q, upper, name, restitution))
         else:
-            found.append(Unilateral(q - lower if math.isfinite(lower) else upper - q, name, restitution))
-    return found
+            constraints.append(Unilateral(q - lower if math.isfinite(lower) else upper - q, name, restitution))
+    return constraints
 
 
 def _stated(tree: Tree, name: str) -> tuple[float, float]:

@@ -92,50 +92,50 @@ def outward_motions(
     layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars
 ) -> tuple[list[Steps], list[SpatialMotion]]:
     """The steps to each link and its motion; gravity enters as an acceleration of the ground."""
-    ground, motions, words = ground_motion(gravity), [], []
+    ground, motions, transforms = ground_motion(gravity), [], []
     for link in layout.links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
         steps, S = link.steps(q), link.columns(q)
         moved, rate = transported(steps, before, link.spread(S, v), link.drift(q, v)), link.spread(S, a)
         motions.append(SpatialMotion(moved.w, add(moved.al, rate[:3]), add(moved.a, rate[3:])))
-        words.append(steps)
-    return words, motions
+        transforms.append(steps)
+    return transforms, motions
 
 
 def rnea(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[Scalar]:
     """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
-    words, motions = outward_motions(layout, gravity, q, v, a)
+    transforms, motions = outward_motions(layout, gravity, q, v, a)
     columns = [link.columns(q) for link in layout.links]
     forces = [own_force(link.inertia, motion) for link, motion in zip(layout.links, motions, strict=True)]
     tau: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in layout.links)
     for n in reversed(range(len(layout.links))):
         link = layout.links[n]
         for i, k in enumerate(link.velocities):
-            extra = link.node.armature[i] * a[k] + link.node.damping[i] * v[k]
-            tau[k] = column_dot(columns[n][i], forces[n]) + extra
+            losses = link.node.armature[i] * a[k] + link.node.damping[i] * v[k]
+            tau[k] = column_dot(columns[n][i], forces[n]) + losses
         if link.node.parent >= 0:
-            forces[link.node.parent] = add(forces[link.node.parent], six_in(words[n], forces[n]))
+            forces[link.node.parent] = add(forces[link.node.parent], six_in(transforms[n], forces[n]))
     return tau
 
 
 def crba(layout: FrameLayout, q: Scalars) -> list[list[Scalar]]:
     """M(q), (nv, nv): the force that a unit acceleration of one joint requires from the composite body behind it."""
     links = layout.links
-    words, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
+    transforms, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
     composite = [moments(link.inertia) for link in links]
     nv = sum(link.node.kind.nv for link in links)
     M: list[list[Scalar]] = [[0.0] * nv for _ in range(nv)]
     for n in reversed(range(len(links))):
         link, (m, h, P) = links[n], composite[n]
         for i, k in enumerate(link.velocities):
-            _fill(M, links, words, columns, n, k, force_of(columns[n][i], m, h, P))
+            _fill(M, links, transforms, columns, n, k, force_of(columns[n][i], m, h, P))
             M[k][k] = M[k][k] + link.node.armature[i]
         if link.node.parent >= 0:
-            outer, inner = moments_in(words[n], m, h, P), composite[link.node.parent]
+            child, parent = moments_in(transforms[n], m, h, P), composite[link.node.parent]
             composite[link.node.parent] = (
-                inner[0] + outer[0],
-                add(inner[1], outer[1]),
-                [add(x, y) for x, y in zip(inner[2], outer[2], strict=True)],
+                parent[0] + child[0],
+                add(parent[1], child[1]),
+                [add(x, y) for x, y in zip(parent[2], child[2], strict=True)],
             )
     return M
 
@@ -159,7 +159,13 @@ def _unit_force(axis: int, m: Scalar, h: Vector, P: Matrix) -> Six:
 
 
 def _fill(
-    M: list[list[Scalar]], links: Sequence[FramedLink], words: Sequence[Steps], columns: Columns, n: int, k: int, force: Six
+    M: list[list[Scalar]],
+    links: Sequence[FramedLink],
+    transforms: Sequence[Steps],
+    columns: Columns,
+    n: int,
+    k: int,
+    force: Six,
 ) -> None:
     """Row and column k of M: the force is carried inwards and projected on every joint axis on the way."""
     while True:
@@ -168,7 +174,7 @@ def _fill(
             M[k][l] = M[l][k] = column_dot(S, force)
         if node.parent < 0:
             return
-        force = six_in(words[n], force)
+        force = six_in(transforms[n], force)
         n = node.parent
 
 
@@ -198,14 +204,14 @@ def aba(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scal
     there U = I S, D = S·U, and v̇_k = (τ_k − S·p − U·δ)/D.
     """
     links, ground = layout.links, ground_motion(gravity)
-    words, columns, motions, brought, inertia, force = [], [], [], [], [], []
+    transforms, columns, motions, carried, inertia, force = [], [], [], [], [], []
     for link in links:
         before = ground if link.node.parent < 0 else motions[link.node.parent]
-        words.append(link.steps(q))
+        transforms.append(link.steps(q))
         columns.append(link.columns(q))
-        moved = transported(words[-1], before, link.spread(columns[-1], v), link.drift(q, v))
+        moved = transported(transforms[-1], before, link.spread(columns[-1], v), link.drift(q, v))
         reference, axes = [*moved.al, *moved.a], [axis_of(S) for S in columns[-1]]
-        brought.append([0.0 if axis is None else reference[axis] for axis in axes])
+        carried.append([0.0 if axis is None else reference[axis] for axis in axes])
         for axis in axes:
             if axis is not None:
                 reference[axis] = 0.0
@@ -217,14 +223,14 @@ def aba(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scal
         link = links[n]
         for i, k in enumerate(link.velocities):
             rotor = link.node.armature[i]
-            load = tau[k] - link.node.damping[i] * v[k] + rotor * brought[n][i]
+            load = tau[k] - link.node.damping[i] * v[k] + rotor * carried[n][i]
             pivot, inertia[n], force[n] = _eliminate(columns[n][i], k, inertia[n], force[n], load, rotor)
             pivots[n].append(pivot)
         if link.node.parent >= 0:
             p = link.node.parent
-            inertia[p] = [add(x, y) for x, y in zip(inertia[p], inertia_in(words[n], inertia[n]), strict=True)]
-            force[p] = add(force[p], six_in(words[n], force[n]))
-    return _outwards(links, words, pivots, brought)
+            inertia[p] = [add(x, y) for x, y in zip(inertia[p], inertia_in(transforms[n], inertia[n]), strict=True)]
+            force[p] = add(force[p], six_in(transforms[n], force[n]))
+    return _outwards(links, transforms, pivots, carried)
 
 
 def six_by_six(m: Scalar, h: Vector, P: Matrix) -> Matrix:
@@ -240,14 +246,14 @@ def _eliminate(S: Six, index: int, I: Matrix, p: Six, load: Scalar, rotor: float
     u = load - column_dot(S, p)
     minus_inverse = -1.0 / (column_dot(S, U) + rotor)
     W = [x * minus_inverse for x in U]
-    rest: Matrix = [[0.0] * 6 for _ in range(6)]
+    remaining: Matrix = [[0.0] * 6 for _ in range(6)]
     for i in range(6):
         for j in range(i, 6):
             if k is None or k not in (i, j):
-                rest[i][j] = rest[j][i] = I[i][j] + U[i] * W[j]
+                remaining[i][j] = remaining[j][i] = I[i][j] + U[i] * W[j]
     s = minus_inverse * u
     p = [load if i == k else p[i] - U[i] * s for i in range(6)]
-    return EliminatedAxis(S, index, U, minus_inverse, u), rest, p
+    return EliminatedAxis(S, index, U, minus_inverse, u), remaining, p
 
 
 def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
@@ -258,16 +264,16 @@ def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
     q = _somewhere(layout)
     inertia, values = [six_by_six(*moments(link.inertia)) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
-        node, found = layout.links[n].node, []
+        node, pivots = layout.links[n].node, []
         columns = layout.links[n].columns(q)
         S = np.array(columns, dtype=float).reshape(-1, 6)
-        whole = S @ np.array(inertia[n], dtype=float) @ S.T + np.diag(node.armature)
+        articulated = S @ np.array(inertia[n], dtype=float) @ S.T + np.diag(node.armature)
         for i, column in enumerate(columns):
             D = column_dot(column, [column_dot(column, row) for row in inertia[n]]) + node.armature[i]
-            found.append(D)
+            pivots.append(D)
             if D > 0:
                 _, inertia[n], _ = _eliminate(column, 0, inertia[n], [0.0] * 6, 0.0, node.armature[i])
-        values.append((found, whole))
+        values.append((pivots, articulated))
         if node.parent >= 0:
             moved = inertia_in(layout.links[n].steps(q), inertia[n])
             inertia[node.parent] = [add(x, y) for x, y in zip(inertia[node.parent], moved, strict=True)]
@@ -276,7 +282,7 @@ def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
 
 def immovable(layout: FrameLayout) -> tuple[Node, str] | None:
     """The first joint whose acceleration is not determined by a positive inertia, and why."""
-    for link, (mass, size), (values, whole) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
+    for link, (mass, size), (values, articulated) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
         if not all(map(isfinite, values)):
             return link.node, "moves bodies whose masses and lengths overflow; mend their units"
         columns = link.columns(_somewhere(layout))
@@ -284,12 +290,12 @@ def immovable(layout: FrameLayout) -> tuple[Node, str] | None:
             dot(S[:3], S[:3]) * size + dot(S[3:], S[3:]) * mass + rotor
             for S, rotor in zip(columns, link.node.armature, strict=True)
         ]
-        if all(1e-14 * own < D for D, own in zip(values, sizes, strict=True)):
+        if all(1e-14 * scale < D for D, scale in zip(values, sizes, strict=True)):
             continue
         if min(values) < -1e-12 * max(sizes):
             return link.node, f"moves a negative inertia ({min(values):.3g}): a body behind it has a negative principal moment"
         return link.node, (
-            f"moves {_missing(link, whole)}, so its acceleration is not determined. "
+            f"moves {_missing(link, articulated)}, so its acceleration is not determined. "
             "Give them <inertial>, or an armature to the joint"
         )
     return None
@@ -310,34 +316,37 @@ def _somewhere(layout: FrameLayout) -> list[float]:
     q: list[float] = []
     size = size_of([link.node for link in layout.links])
     for link in layout.links:
-        own = link.node.kind.somewhere(len(q))
-        q += [x * size if k in link.node.kind.lengths else x for k, x in enumerate(own)]
+        entries = link.node.kind.somewhere(len(q))
+        q += [x * size if k in link.node.kind.lengths else x for k, x in enumerate(entries)]
     return q
 
 
-def _missing(link: FramedLink, whole: Array) -> str:
-    """Which inertia the bodies behind a joint lack, from the rotations in the null space of their inertia on its axes."""
-    values, vectors = np.linalg.eigh(whole)
+def _missing(link: FramedLink, articulated: Array) -> str:
+    """The inertia that the bodies behind a joint lack, as text: from the rotations in the null space of their inertia."""
+    values, vectors = np.linalg.eigh(articulated)
     kernel = vectors[:, values <= 1e-12 * max(values)]
     turns = [i for i, axis in enumerate(link.node.kind.subspace.axes or ()) if axis < 3]
-    lost = kernel.shape[1]
-    if len(turns) < 3 or lost in (0, len(values)) or (singular_values(kernel[turns]) > RANK_LOST).sum() < lost:
+    nullity = kernel.shape[1]
+    if len(turns) < 3 or nullity in (0, len(values)) or (singular_values(kernel[turns]) > RANK_LOST).sum() < nullity:
         return "nothing: the bodies behind it have no inertia along it"
-    if lost > 1:
-        return f"point masses: the bodies behind it have no moments of inertia about {lost} axes"
+    if nullity > 1:
+        return f"point masses: the bodies behind it have no moments of inertia about {nullity} axes"
     axis = kernel[turns, 0] / np.linalg.norm(kernel[turns, 0])
     axis *= np.sign(axis[np.argmax(abs(axis))])
     return f"a thin rod: the bodies behind it have no moment of inertia about {(axis.round(4) + 0.0).tolist()} of its frame"
 
 
 def _outwards(
-    links: Sequence[FramedLink], words: Sequence[Steps], pivots: Sequence[Sequence[EliminatedAxis]], brought: Sequence[Scalars]
+    links: Sequence[FramedLink],
+    transforms: Sequence[Steps],
+    pivots: Sequence[Sequence[EliminatedAxis]],
+    carried: Sequence[Scalars],
 ) -> list[Scalar]:
     """Back substitution: δ from the base to the tips, in the reverse order of elimination."""
     vd: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in links)
     delta: list[Six] = []
     for n, link in enumerate(links):
-        start = six_out(words[n], delta[link.node.parent]) if link.node.parent >= 0 else [0.0] * 6
+        start = six_out(transforms[n], delta[link.node.parent]) if link.node.parent >= 0 else [0.0] * 6
         x = list(start)
         for i, pivot in reversed(list(enumerate(pivots[n]))):
             axis = axis_of(pivot.S)
@@ -345,9 +354,9 @@ def _outwards(
                 vd[pivot.k] = (dot(pivot.U, x) - pivot.u) * pivot.minus_inverse
                 x = add(x, scaled(pivot.S, vd[pivot.k]))
                 continue
-            others = dot([c for j, c in enumerate(pivot.U) if j != axis], [c for j, c in enumerate(x) if j != axis])
-            before, here = x[axis], link.node.armature[i] * x[axis]
-            x[axis] = (others - here - pivot.u) * pivot.minus_inverse
-            vd[pivot.k] = x[axis] - (before + brought[n][i])
+            off_axis = dot([c for j, c in enumerate(pivot.U) if j != axis], [c for j, c in enumerate(x) if j != axis])
+            incoming, rotor = x[axis], link.node.armature[i] * x[axis]
+            x[axis] = (off_axis - rotor - pivot.u) * pivot.minus_inverse
+            vd[pivot.k] = x[axis] - (incoming + carried[n][i])
         delta.append(x)
     return vd

@@ -79,9 +79,9 @@ def base_parameters(tree: TreeDynamics, constraints: Any, seed: int) -> BasePara
     if not tree.nodes:
         raise ModelError(f"nothing moves in {tree.name}: it has no base parameters")
     if not constraints and not any(map(reason_against, tree.nodes)):
-        found = regrouped(tree.nodes, tree.gravity)
-        exact = np.array(found.matrix.tolist(), dtype=object).reshape(len(found.independent), -1)
-        by_algebra = _of_matrix(tree, found.independent, found.unidentifiable, exact, exact=True)
+        regrouping = regrouped(tree.nodes, tree.gravity)
+        exact = np.array(regrouping.matrix.tolist(), dtype=object).reshape(len(regrouping.independent), -1)
+        by_algebra = _of_matrix(tree, regrouping.independent, regrouping.unidentifiable, exact, exact=True)
         return _smaller_by_rank(tree, by_algebra.rank, seed) or by_algebra
     tree._refuse_symbols("a rank at random states needs")
     return _by_rank(tree, _on_rows(tree, constraints, seed) if constraints else _stacked(tree, seed))
@@ -93,47 +93,49 @@ def _smaller_by_rank(tree: TreeDynamics, rank: int, seed: int) -> BaseParameters
     if tree.parameters or not any(map(has_rounded_axes, tree.nodes)):  # type: ignore[attr-defined]
         return None
     try:
-        found = _by_rank(tree, _stacked(tree, seed))
+        base = _by_rank(tree, _stacked(tree, seed))
     except ModelError:
         return None
-    return found if found.rank < rank else None
+    return base if base.rank < rank else None
 
 
 def _of_matrix(
-    tree: TreeDynamics, independent: tuple[int, ...], lost: tuple[int, ...], matrix: NDArray[Any], *, exact: bool
+    tree: TreeDynamics, independent: tuple[int, ...], unidentifiable: tuple[int, ...], matrix: NDArray[Any], *, exact: bool
 ) -> BaseParameters:
     labels = [f"{node.name}.{part}" for node in tree.nodes for part in TEN]
     letters = [sympy.Symbol(label, real=True) for label in labels]
-    said = tuple(_said(row, own, labels) for row, own in zip(matrix, independent, strict=True))
+    names = tuple(_said(row, representative, labels) for row, representative in zip(matrix, independent, strict=True))
     sums = tuple(sympy.Add(*(row[k] * letters[k] for k in np.flatnonzero(row != 0))) for row in matrix)
     numeric = not any(getattr(x, "free_symbols", None) for x in matrix.flat)
     pi = np.concatenate([ten_of(node.inertia) for node in tree.nodes])
     matrix = matrix.astype(float) if numeric else matrix
-    return BaseParameters(independent, lost, matrix, matrix @ pi, said, sums, exact)
+    return BaseParameters(independent, unidentifiable, matrix, matrix @ pi, names, sums, exact)
 
 
 def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
     """Base parameters from stacked regressors, by numerical rank."""
     size = np.linalg.norm(Y, axis=0)
     kinds = size.reshape(-1, 10)
-    largest = np.concatenate([np.repeat(kinds[:, part].max(initial=0.0), len(part)) for part in ([0], [1, 2, 3], range(4, 10))])
-    none = size <= SPANNED * np.tile(largest, len(kinds))
-    unit = Y / np.where(none, 1.0, size)
+    largest = np.concatenate(
+        [np.repeat(kinds[:, columns].max(initial=0.0), len(columns)) for columns in ([0], [1, 2, 3], range(4, 10))]
+    )
+    vanishing = size <= SPANNED * np.tile(largest, len(kinds))
+    unit = Y / np.where(vanishing, 1.0, size)
     independent: list[int] = []
     basis = np.zeros((len(Y), 0))
-    for k in np.flatnonzero(~none):
+    for k in np.flatnonzero(~vanishing):
         if (wider := with_direction(basis, unit[:, k], SPANNED)) is not None:
             independent.append(int(k))
             basis = wider
-    _refuse_unclear(unit[:, ~none], len(independent), tree.name)
-    dependent = [int(k) for k in np.flatnonzero(~none) if k not in independent]
+    _refuse_unclear(unit[:, ~vanishing], len(independent), tree.name)
+    dependent = [int(k) for k in np.flatnonzero(~vanishing) if k not in independent]
     matrix = np.zeros((len(independent), Y.shape[1]))
     matrix[range(len(independent)), independent] = 1.0
     if dependent:
         K = least_squares(unit[:, independent], unit[:, dependent], SPANNED)
         K = np.where(np.abs(K) > ENTRY_ROUNDED * np.abs(K).max(initial=0.0), K, 0.0)
         matrix[:, dependent] = K * size[dependent] / size[independent][:, None]
-    return _of_matrix(tree, tuple(independent), tuple(map(int, np.flatnonzero(none))), matrix, exact=False)
+    return _of_matrix(tree, tuple(independent), tuple(map(int, np.flatnonzero(vanishing))), matrix, exact=False)
 
 
 def _stacked(tree: TreeDynamics, seed: int) -> Array:
@@ -153,40 +155,40 @@ def _on_rows(tree: TreeDynamics, constraints: Any, seed: int) -> Array:
     """Nᵀ Y at random states that satisfy the constraints, with velocities and accelerations they admit: A N = 0, A a + a0 =
     0."""
     form = normal_form(tree.system(constraints))  # type: ignore[attr-defined]
-    rng, found = np.random.default_rng(whole(seed, "seed=", 0)), []
+    rng, blocks = np.random.default_rng(whole(seed, "seed=", 0)), []
     if form.inputs["p"].numel() or form.nq != tree.nq or form.nv != tree.nv:
         raise ModelError(f"the constraints of {tree.name} have parameters or states of their own; give them numbers")
-    regressor, rows, none = vm_function(tree.function("regressor")), form.select("A", "a0"), np.zeros(0)
+    regressor, rows, no_parameters = vm_function(tree.function("regressor")), form.select("A", "a0"), np.zeros(0)
     count = -(-SPARE * 10 * len(tree.nodes) // max(tree.nv - len(form.rows), 1)) + 10
     for _ in range(20 * count):
-        q, v = project(form, 0.0, tree._drawn(rng, None), rng.standard_normal(tree.nv), none)
-        if not residuals(form, 0.0, q, v, none).relative < 1e-12:
+        q, v = project(form, 0.0, tree._drawn(rng, None), rng.standard_normal(tree.nv), no_parameters)
+        if not residuals(form, 0.0, q, v, no_parameters).relative < 1e-12:
             continue  # no admissible state was found from this one
-        out = rows(0.0, q, v, none)
-        N, a = null_space(out["A"]), rng.standard_normal(tree.nv)
-        a = a - least_squares(out["A"], out["A"] @ a + out["a0"], RANK_LOST)
-        found.append(N.T @ regressor.batch(q[None], v[None], a[None])[0][0])
-        if len(found) == count:
-            return np.vstack(found)
+        values = rows(0.0, q, v, no_parameters)
+        N, a = null_space(values["A"]), rng.standard_normal(tree.nv)
+        a = a - least_squares(values["A"], values["A"] @ a + values["a0"], RANK_LOST)
+        blocks.append(N.T @ regressor.batch(q[None], v[None], a[None])[0][0])
+        if len(blocks) == count:
+            return np.vstack(blocks)
     raise ModelError(f"no states of {tree.name} on its constraints were found from random ones")
 
 
-def _refuse_unclear(unit: Array, found: int, name: str) -> None:
+def _refuse_unclear(unit: Array, count: int, name: str) -> None:
     """Raises unless the rank by singular values agrees."""
     sizes = singular_values(unit)
     rank = int((sizes > SPANNED * sizes.max(initial=0.0)).sum())
-    if rank != found:
-        raise ModelError(f"the rank of the regressor of {name} is not clear: {found} by columns, {rank} by singular values")
+    if rank != count:
+        raise ModelError(f"the rank of the regressor of {name} is not clear: {count} by columns, {rank} by singular values")
 
 
-def _said(row: NDArray[Any], own: int, labels: list[str]) -> str:
+def _said(row: NDArray[Any], representative: int, labels: list[str]) -> str:
     """The combination as text, its representative parameter first."""
-    said = labels[own]
+    text = labels[representative]
     for k in np.flatnonzero(row != 0):
-        if k != own:
+        if k != representative:
             negative, size = _size(row[k])
-            said += f" {'-' if negative else '+'} {size}{labels[k]}"
-    return said
+            text += f" {'-' if negative else '+'} {size}{labels[k]}"
+    return text
 
 
 def _size(x: Any) -> tuple[bool, str]:

@@ -67,7 +67,7 @@ class Branches:
     @cached_property
     def _places(self) -> tuple[Any, ...]:
         _, view, _ = _entry()
-        return tuple(view("int[]", part) for way in (self.up, self.down) for part in way)
+        return tuple(view("int[]", array) for direction in (self.up, self.down) for array in direction)
 
 
 def _indices(rows: list[list[int]]) -> tuple[Indices, Indices]:

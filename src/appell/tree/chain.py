@@ -52,13 +52,13 @@ def as_link(given: ChainLink | Mapping[str, Any], where: str) -> ChainLink:
         return given
     names = [field.name for field in fields(ChainLink)]
     if not isinstance(given, Mapping):
-        said = f"an ap.tree.ChainLink, or a mapping with {', '.join(names)}"
-        raise ModelError(f"{where} of a chain is {said}; not {shown(given)}")
+        expected = f"an ap.tree.ChainLink, or a mapping with {', '.join(names)}"
+        raise ModelError(f"{where} of a chain is {expected}; not {shown(given)}")
     unknown = [name_in(name) for name in given if not isinstance(name, str) or name not in names]
     missing = [name for name in names[:3] if name not in given]
     if unknown or missing:
-        wrong = f"has no {', '.join(missing)}" if missing else f"has an unknown {', '.join(unknown)}"
-        raise ModelError(f"{where} of a chain {wrong}; its fields are {', '.join(names)}")
+        problem = f"has no {', '.join(missing)}" if missing else f"has an unknown {', '.join(unknown)}"
+        raise ModelError(f"{where} of a chain {problem}; its fields are {', '.join(names)}")
     return ChainLink(**given)
 
 
@@ -86,14 +86,14 @@ class Chain(Tree):
         if not links:
             raise ModelError("a chain needs at least one link")
         self.links, self.base = tuple(as_link(link, f"link {n}") for n, link in enumerate(links, start=1)), base
-        joints, at = [], np.zeros(3)
+        joints, hinge = [], np.zeros(3)
         for n, link in enumerate(self.links, start=1):
             where = f"link {n}"
             kind = "floating" if base == "floating" and n == 1 else "revolute"
-            parent, place = (None if n == 1 else f"joint_{n - 1}"), Placement(np.eye(3), at)
+            parent, placement = (None if n == 1 else f"joint_{n - 1}"), Placement(np.eye(3), hinge)
             body = link.inertia(where)
-            joints.append(Joint(f"joint_{n}", kind, parent, place, link.e, body, link.armature, link.damping, f"link_{n}"))
-            at = entries(link.r, f"r of {where}")
+            joints.append(Joint(f"joint_{n}", kind, parent, placement, link.e, body, link.armature, link.damping, f"link_{n}"))
+            hinge = entries(link.r, f"r of {where}")
         super().__init__(joints, gravity=gravity, name=name, backend=backend)
 
     @classmethod
@@ -106,15 +106,19 @@ class Chain(Tree):
     @cached_property
     def parameters(self) -> tuple[Any, ...]:
         """The symbols in the links and in gravity, by name."""
-        parts = [getattr(link, field.name) for link in self.links for field in fields(link)]
-        return tuple(sorted(symbols_in([*parts, self.gravity]), key=str))
+        values = [getattr(link, field.name) for link in self.links for field in fields(link)]
+        return tuple(sorted(symbols_in([*values, self.gravity]), key=str))
 
     def with_parameters(self, values: Mapping[Any, Any]) -> Chain:
         """The same chain with numbers for all its `parameters`, by symbol or name."""
         table = self._bound(values)
-        put = lambda link: ChainLink(**{field.name: with_numbers(getattr(link, field.name), table) for field in fields(link)})
+        numeric = lambda link: ChainLink(
+            **{field.name: with_numbers(getattr(link, field.name), table) for field in fields(link)}
+        )
         gravity = with_numbers(self.gravity, table)
-        return Chain([put(link) for link in self.links], base=self.base, gravity=gravity, name=self.name, backend=self._backend)
+        return Chain(
+            [numeric(link) for link in self.links], base=self.base, gravity=gravity, name=self.name, backend=self._backend
+        )
 
 
 def _rebuilt(links: Any, base: str, gravity: Any, name: str, backend: str) -> Chain:

@@ -36,18 +36,18 @@ def loop_closure(a: FramePose, b: FramePose, kind: str, size: float) -> tuple[Ar
     """(e, J) of a loop of one of `LOOPS`, lengths divided by `size`; the rotation error of frames whose axes must agree is
     log(R_b R_aᵀ)."""
     (R_a, p_a, J_a), (R_b, p_b, J_b) = a, b
-    d, J, found = p_b - p_a, J_b - J_a, []
+    d, J, rows = p_b - p_a, J_b - J_a, []
     for row in LOOPS[kind].split():
         if row in AXES:
             k = AXES.index(row)
-            found.append((d[k] / size, J[k] / size))
+            rows.append((d[k] / size, J[k] / size))
         elif row.startswith("d"):
             u = R_a[:, AXES.index(row[-1])]
-            found.append((u @ d / size, (u @ J[:3] + np.cross(u, d) @ J_a[3:]) / size))
+            rows.append((u @ d / size, (u @ J[:3] + np.cross(u, d) @ J_a[3:]) / size))
         elif kind not in WITHOUT_TURN:
             u, w = R_a[:, AXES.index(row[0])], R_b[:, AXES.index(row[-1])]
-            found.append((u @ w, np.cross(w, u) @ J[3:]))
-    e, slope = np.array([x for x, _ in found]), np.array([x for _, x in found])
+            rows.append((u @ w, np.cross(w, u) @ J[3:]))
+    e, slope = np.array([x for x, _ in rows]), np.array([x for _, x in rows])
     if kind not in WITHOUT_TURN:
         return e, slope
     return np.concatenate([e, turn_between(R_b, R_a)]), np.concatenate([slope, J[3:]])

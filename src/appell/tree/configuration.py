@@ -53,13 +53,13 @@ class ConfigurationSpace:
     def followed(self, q: ArrayLike) -> Array:
         """q with every joint that follows another one (`<mimic>`, gears) where that one puts it; (nq,) or (batch, nq)."""
         q = self._states(q, "q", self.nq).copy()
-        for one in leaders_first(self.couplings):
-            known = dict(one.fixed)
-            value = lambda joint, known=known: known[joint] if joint in known else q[..., self._node(joint).iq]
-            if one.joint not in known:
-                q[..., self._node(one.joint).iq] = polyval(value(one.of), one.coefficients)
-            elif one.of not in known and one.ratio:  # the follower is locked, and fixes its leader
-                q[..., self._node(one.of).iq] = (known[one.joint] - one.coefficients[0]) / one.ratio
+        for coupling in leaders_first(self.couplings):
+            fixed = dict(coupling.fixed)
+            value = lambda joint, fixed=fixed: fixed[joint] if joint in fixed else q[..., self._node(joint).iq]
+            if coupling.joint not in fixed:
+                q[..., self._node(coupling.joint).iq] = polyval(value(coupling.of), coupling.coefficients)
+            elif coupling.of not in fixed and coupling.ratio:  # the follower is locked, and fixes its leader
+                q[..., self._node(coupling.of).iq] = (fixed[coupling.joint] - coupling.coefficients[0]) / coupling.ratio
         return q
 
     @cached_property
@@ -94,28 +94,28 @@ class ConfigurationSpace:
         q = self.neutral.copy()
         for joint, value in values.items():
             node = self._node(joint)
-            given = np.atleast_1d(reals(value, f"the value of joint '{joint}'"))
-            if given.shape != (node.kind.nq,) or not np.isfinite(given).all():
+            entries = np.atleast_1d(reals(value, f"the value of joint '{joint}'"))
+            if entries.shape != (node.kind.nq,) or not np.isfinite(entries).all():
                 raise ModelError(f"joint '{joint}' has {node.kind.nq} coordinates, finite numbers; not {shown(value)}")
-            q[node.iq : node.iq + node.kind.nq] = given
-        named, whole = {k for joint in values for k in _places(self._node(joint))}, self.followed(q)
-        return np.array([q[k] if k in named else whole[k] for k in range(self.nq)])
+            q[node.iq : node.iq + node.kind.nq] = entries
+        stated, followed = {k for joint in values for k in _places(self._node(joint))}, self.followed(q)
+        return np.array([q[k] if k in stated else followed[k] for k in range(self.nq)])
 
     def named(self, q: ArrayLike) -> dict[str, Any]:
         """joint → value, or (n,) where the joint has several coordinates, of one configuration."""
         q = self._states(q, "q", self.nq)
         if q.ndim != 1:
             raise ModelError("named takes one configuration, (nq,)")
-        parts = {node.name: q[node.iq : node.iq + node.kind.nq] for node in self.nodes}
-        return {name: float(part[0]) if len(part) == 1 else part.copy() for name, part in parts.items()}
+        entries = {node.name: q[node.iq : node.iq + node.kind.nq] for node in self.nodes}
+        return {name: float(entry[0]) if len(entry) == 1 else entry.copy() for name, entry in entries.items()}
 
     def _node(self, joint: Any) -> Node:
-        found = [node for node in self.nodes if isinstance(joint, str) and node.name == joint]
-        if not found:
+        matches = [node for node in self.nodes if isinstance(joint, str) and node.name == joint]
+        if not matches:
             names = [node.name for node in self.nodes]
             hint = did_you_mean(name_in(joint), names)
             raise ModelError(f"{self.name} has no joint {shown(joint)} that moves; it has {', '.join(names)}{hint}")
-        return found[0]
+        return matches[0]
 
     def _states(self, values: ArrayLike, what: str, length: int) -> Array:
         array = reals(values, what)
@@ -143,9 +143,9 @@ class ConfigurationSpace:
         q = np.empty((*batch, self.nq))
         size, ranges = size_of(self.nodes), self.ranges
         for node in self.nodes:
-            where = slice(node.iq, node.iq + node.kind.nq)
-            plain = node.kind.nq - 4 * node.kind.called.quaternion
-            for k in range(plain):
+            entries = slice(node.iq, node.iq + node.kind.nq)
+            scalars = node.kind.nq - 4 * node.kind.called.quaternion
+            for k in range(scalars):
                 reach = size if k in node.kind.lengths else np.pi
                 low, high = ranges.get(node.name, (-np.inf, np.inf)) if node.kind.nq == 1 else (-np.inf, np.inf)
                 low = low if np.isfinite(low) else min(-reach, high - reach)
@@ -155,22 +155,22 @@ class ConfigurationSpace:
                 q[..., node.iq + k] = rng.uniform(low, high, batch)
             if node.kind.called.quaternion:
                 four = rng.normal(size=(*batch, 4))
-                q[..., where][..., plain:] = four / np.linalg.norm(four, axis=-1, keepdims=True)
-        for one in self.fittings:
-            q = one.within(self, q)
+                q[..., entries][..., scalars:] = four / np.linalg.norm(four, axis=-1, keepdims=True)
+        for fitting in self.fittings:
+            q = fitting.within(self, q)
         return q
 
     def integrate(self, q: ArrayLike, w: ArrayLike) -> Array:
         """The configuration reached from q in unit time at the constant velocity w (nv,), (nq,)."""
         q, w = self._states(q, "q", self.nq), self._states(w, "the velocity", self.nv)
-        parts = [node.kind.group[0](*self._own(node, q, w)) for node in self.nodes]
-        return _joined(parts, np.broadcast_shapes(q.shape[:-1], w.shape[:-1]))
+        moved = [node.kind.group[0](*self._own(node, q, w)) for node in self.nodes]
+        return _joined(moved, np.broadcast_shapes(q.shape[:-1], w.shape[:-1]))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
         """The velocity (nv,) that leads from q0 to q1 in unit time; by the shorter rotation where there are two."""
         q0, q1 = self._states(q0, "q0", self.nq), self._states(q1, "q1", self.nq)
-        parts = [node.kind.group[1](*(q[..., node.iq : node.iq + node.kind.nq] for q in (q0, q1))) for node in self.nodes]
-        return _joined(parts, np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1]))
+        steps = [node.kind.group[1](*(q[..., node.iq : node.iq + node.kind.nq] for q in (q0, q1))) for node in self.nodes]
+        return _joined(steps, np.broadcast_shapes(q0.shape[:-1], q1.shape[:-1]))
 
     def distance(self, q0: ArrayLike, q1: ArrayLike) -> Any:
         """The length of `difference`: radians and metres together, as in Pinocchio."""
@@ -188,38 +188,38 @@ class ConfigurationSpace:
 
     def to_pinocchio(self, q: ArrayLike) -> Array:
         """q as Pinocchio stores it: continuous joints as (cos, sin), planar ones as (x, y, cos, sin)."""
-        q, parts = self._states(q, "q", self.nq), []
+        q, blocks = self._states(q, "q", self.nq), []
         for node in self.nodes:
-            own = q[..., node.iq : node.iq + node.kind.nq]
+            entries = q[..., node.iq : node.iq + node.kind.nq]
             if node.kind.name in CIRCULAR:
-                own = np.concatenate([own[..., :-1], np.cos(own[..., -1:]), np.sin(own[..., -1:])], axis=-1)
-            parts.append(own)
-        return _joined(parts, q.shape[:-1])
+                entries = np.concatenate([entries[..., :-1], np.cos(entries[..., -1:]), np.sin(entries[..., -1:])], axis=-1)
+            blocks.append(entries)
+        return _joined(blocks, q.shape[:-1])
 
     def from_pinocchio(self, q: ArrayLike) -> Array:
         """q (nq,) from Pinocchio's; angles of continuous and planar joints in (−π, π]."""
         extra = sum(node.kind.name in CIRCULAR for node in self.nodes)
-        q, parts, k = self._states(q, "Pinocchio's q", self.nq + extra), [], 0
+        q, blocks, k = self._states(q, "Pinocchio's q", self.nq + extra), [], 0
         for node in self.nodes:
             circular = node.kind.name in CIRCULAR
-            own = q[..., k : k + node.kind.nq + circular]
+            entries = q[..., k : k + node.kind.nq + circular]
             k += node.kind.nq + circular
             if circular:
-                own = np.concatenate([own[..., :-2], np.arctan2(own[..., -1:], own[..., -2:-1])], axis=-1)
-            parts.append(own)
-        return _joined(parts, q.shape[:-1])
+                entries = np.concatenate([entries[..., :-2], np.arctan2(entries[..., -1:], entries[..., -2:-1])], axis=-1)
+            blocks.append(entries)
+        return _joined(blocks, q.shape[:-1])
 
     def to_mujoco(self, q: ArrayLike, v: ArrayLike | None = None) -> Any:
         """q as MuJoCo stores it, quaternions (w, x, y, z); with v also v, linear of free bodies on the world's axes."""
         q = self._states(q, "q", self.nq)
-        place = _joined([_wxyz(node, q, back=False) for node in self.nodes], q.shape[:-1])
-        return place if v is None else (place, self._linear(q, self._states(v, "v", self.nv), back=False))
+        converted = _joined([_wxyz(node, q, back=False) for node in self.nodes], q.shape[:-1])
+        return converted if v is None else (converted, self._linear(q, self._states(v, "v", self.nv), back=False))
 
     def from_mujoco(self, q: ArrayLike, v: ArrayLike | None = None) -> Any:
         """q, or (q, v), from MuJoCo's."""
         q = self._states(q, "MuJoCo's q", self.nq)
-        ours = _joined([_wxyz(node, q, back=True) for node in self.nodes], q.shape[:-1])
-        return ours if v is None else (ours, self._linear(ours, self._states(v, "v", self.nv), back=True))
+        converted = _joined([_wxyz(node, q, back=True) for node in self.nodes], q.shape[:-1])
+        return converted if v is None else (converted, self._linear(converted, self._states(v, "v", self.nv), back=True))
 
     def _linear(self, q: Array, v: Array, *, back: bool) -> Array:
         """v with the linear velocities of floating joints turned from the body's axes to the world's, or back."""
@@ -227,8 +227,8 @@ class ConfigurationSpace:
         for node in self.nodes:
             if node.kind.free:
                 turn = q[..., node.iq + 3 : node.iq + 7]
-                own = slice(node.iv, node.iv + 3)
-                v[..., own] = rotated(conjugate(turn) if back else turn, v[..., own])
+                linear = slice(node.iv, node.iv + 3)
+                v[..., linear] = rotated(conjugate(turn) if back else turn, v[..., linear])
         return v
 
 
@@ -237,12 +237,12 @@ CIRCULAR = ("continuous", "planar")
 
 
 def _wxyz(node: Node, q: Array, *, back: bool) -> Array:
-    own = q[..., node.iq : node.iq + node.kind.nq]
+    entries = q[..., node.iq : node.iq + node.kind.nq]
     if not node.kind.called.quaternion:
-        return own
-    four = own[..., -4:]
+        return entries
+    four = entries[..., -4:]
     turned = np.roll(four, -1 if back else 1, axis=-1)
-    return np.concatenate([own[..., :-4], turned], axis=-1)
+    return np.concatenate([entries[..., :-4], turned], axis=-1)
 
 
 def _places(node: Node) -> range:
@@ -250,9 +250,9 @@ def _places(node: Node) -> range:
     return range(node.iq, node.iq + node.kind.nq)
 
 
-def _joined(parts: list[Array], batch: tuple[int, ...]) -> Array:
-    whole = [np.broadcast_to(part, (*batch, part.shape[-1])) for part in parts]
-    return np.concatenate(whole, axis=-1) if whole else np.zeros((*batch, 0))
+def _joined(blocks: list[Array], batch: tuple[int, ...]) -> Array:
+    broadcast = [np.broadcast_to(part, (*batch, part.shape[-1])) for part in blocks]
+    return np.concatenate(broadcast, axis=-1) if broadcast else np.zeros((*batch, 0))
 
 
 __all__ = ["ConfigurationSpace"]

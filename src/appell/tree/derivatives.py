@@ -76,8 +76,8 @@ class Sums:
         m, h, P = moments(link.inertia)
         w, u = V[:3], V[3:]
         turned = [cross(w, [row[n] for row in P]) for n in range(3)]  # columns of [ω×] P
-        half = [[turned[j][i] + turned[i][j] + u[i] * h[j] + h[i] * u[j] for j in range(i + 1)] for i in range(3)]
-        D = [[half[max(i, j)][min(i, j)] for j in range(3)] for i in range(3)]
+        triangle = [[turned[j][i] + turned[i][j] + u[i] * h[j] + h[i] * u[j] for j in range(i + 1)] for i in range(3)]
+        D = [[triangle[max(i, j)][min(i, j)] for j in range(3)] for i in range(3)]
         momentum = inertia_times(m, h, P, V)
         return Sums(m, h, P, momentum, D, add(inertia_times(m, h, P, A), force_cross(V, momentum)))
 
@@ -87,10 +87,10 @@ class Sums:
         return Sums(*moments_in(steps, self.m, self.h, self.P), six_in(steps, self.momentum), D, six_in(steps, self.force))
 
     def plus(self, other: Sums) -> Sums:
-        both = lambda X, Y: [add(x, y) for x, y in zip(X, Y, strict=True)]
+        summed = lambda X, Y: [add(x, y) for x, y in zip(X, Y, strict=True)]
         return Sums(
-            self.m + other.m, add(self.h, other.h), both(self.P, other.P), add(self.momentum, other.momentum),
-            both(self.D, other.D), add(self.force, other.force),
+            self.m + other.m, add(self.h, other.h), summed(self.P, other.P), add(self.momentum, other.momentum),
+            summed(self.D, other.D), add(self.force, other.force),
         )  # fmt: skip
 
     def inertia(self, x: Six) -> Six:
@@ -113,7 +113,7 @@ def rnea_derivatives(
 ) -> tuple[list[list[Scalar]], list[list[Scalar]], list[list[Scalar]]]:
     """∂τ/∂q along the velocities, ∂τ/∂v and M = ∂τ/∂a, each (nv, nv), of M a + h(q, v) = τ; S must be constant on body axes."""
     links, nv = layout.links, sum(link.node.kind.nv for link in layout.links)
-    words, sums, axes = _outwards(layout, gravity, q, v, a)
+    transforms, sums, axes = _outwards(layout, gravity, q, v, a)
     tau_q, tau_v, M = ([[0.0] * nv for _ in range(nv)] for _ in range(3))
     for n in reversed(range(len(links))):
         node = links[n].node
@@ -124,11 +124,11 @@ def rnea_derivatives(
             for y in axes[n]:
                 tau_q[y.k][x.k], tau_v[y.k][x.k], M[y.k][x.k] = column_dot(y.S, by_q), column_dot(y.S, by_v), column_dot(y.S, F)
             by_q = add(by_q, force_cross(x.S, sums[n].force))
-            at = n
-            while links[at].node.parent >= 0:
-                steps, at = words[at], links[at].node.parent
+            ancestor = n
+            while links[ancestor].node.parent >= 0:
+                steps, ancestor = transforms[ancestor], links[ancestor].node.parent
                 F, by_q, by_v, G = six_in(steps, F), six_in(steps, by_q), six_in(steps, by_v), _turned_in(steps, G)
-                for y in axes[at]:
+                for y in axes[ancestor]:
                     tau_q[y.k][x.k], tau_v[y.k][x.k] = column_dot(y.S, by_q), column_dot(y.S, by_v)
                     tau_q[x.k][y.k] = dot(F, y.chi) + dot(G, y.psi[:3])
                     tau_v[x.k][y.k] = dot(F, y.twice) + dot(G, y.S[:3])
@@ -137,7 +137,7 @@ def rnea_derivatives(
             M[x.k][x.k] = M[x.k][x.k] + node.armature[i]
             tau_v[x.k][x.k] = tau_v[x.k][x.k] + node.damping[i]
         if node.parent >= 0:
-            sums[node.parent] = sums[node.parent].plus(sums[n].carried(words[n]))
+            sums[node.parent] = sums[node.parent].plus(sums[n].carried(transforms[n]))
     return tau_q, tau_v, M
 
 
@@ -191,7 +191,7 @@ def _outwards(
     """The steps, the sums of each single body, and the axes of each joint."""
     ground: tuple[Six, Six] = [0.0] * 6, [0.0, 0.0, 0.0, *(0.0 - g for g in gravity)]
     motions: list[tuple[Six, Six]] = []
-    words, sums, axes = [], [], []
+    transforms, sums, axes = [], [], []
     for link in layout.links:
         steps = link.steps(q)
         before = ground if link.node.parent < 0 else motions[link.node.parent]
@@ -201,10 +201,10 @@ def _outwards(
         V = add(V0, joint)
         A = add(add(A0, link.spread(columns, a)), motion_cross(V, joint))
         motions.append((V, A))
-        words.append(steps)
+        transforms.append(steps)
         sums.append(Sums.of(link, V, A))
         axes.append([_axis(S, k, V0, A0, V) for S, k in zip(columns, link.velocities, strict=True)])
-    return words, sums, axes
+    return transforms, sums, axes
 
 
 def _axis(S: Six, k: int, V0: Six, A0: Six, V: Six) -> Axis:

@@ -105,12 +105,14 @@ class Skeleton:
         known = {WORLD: Frame(WORLD, -1, HERE), **self.frames}
         if not isinstance(name, str) or name not in known:
             name = name_in(name)
-            both = [f"'{what}'" for what in (f"joint {name}", f"link {name}") if what in known]
-            why = f"a joint and a link elsewhere have this name: say {' or '.join(both)}"
-            near = get_close_matches(str(name), known, n=1)
-            meant = f"did you mean '{near[0]}'? Frames" if near else "frames"
-            some = ", ".join(list(known)[:12]) + (" …" if len(known) > 12 else "")
-            raise ModelError(f"there is no frame '{name}'; {why if both else f'{meant} are the joints and links: {some}'}")
+            alternatives = [f"'{candidate}'" for candidate in (f"joint {name}", f"link {name}") if candidate in known]
+            reason = f"a joint and a link elsewhere have this name: say {' or '.join(alternatives)}"
+            close = get_close_matches(str(name), known, n=1)
+            opening = f"did you mean '{close[0]}'? Frames" if close else "frames"
+            listed = ", ".join(list(known)[:12]) + (" …" if len(known) > 12 else "")
+            raise ModelError(
+                f"there is no frame '{name}'; {reason if alternatives else f'{opening} are the joints and links: {listed}'}"
+            )
         return known[name]
 
 
@@ -149,26 +151,26 @@ def skeleton(joints: Sequence[Joint]) -> Skeleton:
     iq = iv = 0
     for joint in joints:
         kind, where = _checked(joint, carried)
-        at, on = (-1, HERE) if joint.parent is None else carried[joint.parent]
-        placement, body = on @ joint.placement, inertia_of(joint.body, where)
+        carrier, base = (-1, HERE) if joint.parent is None else carried[joint.parent]
+        placement, body = base @ joint.placement, inertia_of(joint.body, where)
         if kind.nv == 0:
-            inertia[at] = inertia[at] + body.seen_from(placement)
-            carried[joint.name] = (at, placement)
+            inertia[carrier] = inertia[carrier] + body.seen_from(placement)
+            carried[joint.name] = (carrier, placement)
         else:
             axis = unit_axis(joint.axis, where) if kind.axial else np.array([0.0, 0.0, 1.0])
             rotor, damping = (joint.armature,) * kind.nv, (joint.damping,) * kind.nv
             n = len(nodes)
-            nodes.append(Node(joint.name, kind, at, placement, axis, body, rotor, damping, iq, iv))
+            nodes.append(Node(joint.name, kind, carrier, placement, axis, body, rotor, damping, iq, iv))
             inertia[n], carried[joint.name] = body, (n, HERE)
             iq, iv = iq + kind.nq, iv + kind.nv
-    whole = tuple(_with_inertia(node, inertia[n]) for n, node in enumerate(nodes))
-    return Skeleton(whole, _frames(joints, carried), inertia[-1])
+    merged = tuple(_with_inertia(node, inertia[n]) for n, node in enumerate(nodes))
+    return Skeleton(merged, _frames(joints, carried), inertia[-1])
 
 
 def _frames(joints: Sequence[Joint], carried: Mapping[str, tuple[int, Placement]]) -> dict[str, Frame]:
     """Every joint and link by its name; where a joint and another's link share a name, they are "joint NAME" and "link
     NAME"."""
-    frames = {name: Frame(name, *where) for name, where in carried.items()}
+    frames = {name: Frame(name, *carrier) for name, carrier in carried.items()}
     owners: dict[str, str] = {}
     for joint in joints:
         link = joint.link
@@ -181,12 +183,12 @@ def _frames(joints: Sequence[Joint], carried: Mapping[str, tuple[int, Placement]
         if link not in frames:
             frames[link] = frame
         elif not _same(frame, frames[link]):
-            for what, place in ((f"joint {link}", frames.pop(link)), (f"link {link}", frame)):
-                if what in frames:
+            for label, renamed in ((f"joint {link}", frames.pop(link)), (f"link {link}", frame)):
+                if label in frames:
                     raise ModelError(
-                        f"a joint and a link elsewhere are called '{link}', and another is called '{what}'; rename one"
+                        f"a joint and a link elsewhere are called '{link}', and another is called '{label}'; rename one"
                     )
-                frames[what] = Frame(what, place.node, place.placement)
+                frames[label] = Frame(label, renamed.node, renamed.placement)
     return frames
 
 
@@ -222,14 +224,14 @@ def _checked(joint: Joint, known: Mapping[str, Any]) -> tuple[JointKind, str]:
         raise ModelError(f"the placement of {where} must be made by ap.tree.place(xyz, rpy), not {shown(joint.placement)}")
     if joint.name in known:
         raise ModelError(f"two joints have the name '{joint.name}'")
-    for what, name in (("parent", joint.parent), ("link", joint.link)):
+    for field, name in (("parent", joint.parent), ("link", joint.link)):
         if name is not None and not (isinstance(name, str) and name):
-            given = f"a joint: give parent='{name.name}'" if isinstance(name, Joint) else shown(name)
-            raise ModelError(f"the {what} of {where} must be a name, not {given}")
+            mistake = f"a joint: give parent='{name.name}'" if isinstance(name, Joint) else shown(name)
+            raise ModelError(f"the {field} of {where} must be a name, not {mistake}")
     if joint.parent is not None and joint.parent not in known:
         raise ModelError(f"{where} is mounted on '{name_in(joint.parent)}', which no earlier joint has as its name")
     if joint.limits is not None and not isinstance(joint.limits, Limits):
         raise ModelError(f"the limits of {where} must be ap.tree.Limits(lower, upper, …), not {shown(joint.limits)}")
-    for what, value in (("armature", joint.armature), ("damping", joint.damping)):
-        entry(value, f"the {what} of {where}")
+    for field, value in (("armature", joint.armature), ("damping", joint.damping)):
+        entry(value, f"the {field} of {where}")
     return JOINTS[joint.kind], where

@@ -42,7 +42,7 @@ class TreeDynamics(FrameMotion):
     _calls: dict[object, Call]
 
     @abstractmethod
-    def _refuse_symbols(self, wanted: str) -> None:
+    def _refuse_symbols(self, need: str) -> None:
         """`ModelError` where masses or lengths are symbols."""
 
     @cached_property
@@ -92,29 +92,29 @@ class TreeDynamics(FrameMotion):
         questions: names of methods, "forward_dynamics", "regressor" …; if none are given, all except those that would take too
         long to compile (see `backend=`). frames: names of frames whose placement, Jacobian and J̇ v are compiled as well.
         """
-        wanted = questions or tuple(tree_functions.QUESTIONS)
-        for question in wanted:
+        chosen = questions or tuple(tree_functions.QUESTIONS)
+        for question in chosen:
             one_of(question, tree_functions.QUESTIONS, "a tree has no function ")
         if not questions and immovable(self.layout) is not None:
-            wanted = tuple(question for question in wanted if not question.startswith("forward"))
-        named = [(name_in(frame), question) for frame in frames for question in FRAME_QUESTIONS]
-        for frame, _ in named:
+            chosen = tuple(question for question in chosen if not question.startswith("forward"))
+        frame_pairs = [(name_in(frame), question) for frame in frames for question in FRAME_QUESTIONS]
+        for frame, _ in frame_pairs:
             self._frame_named(frame)
-        self._compile_together(wanted)
-        jobs = [partial(self._call, question) for question in wanted]
-        seen = lambda question: "" if question == "placement" else "aligned"
-        jobs += [partial(self._frame_entry, frame, question, seen(question)) for frame, question in named]
+        self._compile_together(chosen)
+        jobs = [partial(self._call, question) for question in chosen]
+        reference = lambda question: "" if question == "placement" else "aligned"
+        jobs += [partial(self._frame_entry, frame, question, reference(question)) for frame, question in frame_pairs]
         with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-            for done in [pool.submit(job) for job in jobs]:
-                done.result()
+            for future in [pool.submit(job) for job in jobs]:
+                future.result()
 
     def _compile_together(self, questions: Iterable[str]) -> None:
         """One run of the compiler for all short questions not compiled yet, if the back end supports it."""
-        together = choose_backend(self._backend).together
-        if together is not None:
+        compile_all = choose_backend(self._backend).together
+        if compile_all is not None:
             waiting = [question for question in dict.fromkeys(questions) if question not in self._calls]
             keys = {question: recipe_key(self.nodes, self.gravity, question) for question in waiting}
-            together([recipe_for(key, partial(self.function, question)) for question, key in keys.items() if key])
+            compile_all([recipe_for(key, partial(self.function, question)) for question, key in keys.items() if key])
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
         if any(map(lies_there, arrays)):
@@ -167,14 +167,14 @@ class TreeDynamics(FrameMotion):
         """(frame, wrench), checked."""
         if not isinstance(external, Mapping):
             raise ModelError("external= maps frames to wrenches, {'tool': [Fx, Fy, Fz, Mx, My, Mz]}")
-        found = []
+        checked = []
         for frame, wrench in external.items():
             where = f"the wrench at frame '{name_in(frame)}'"
             w = reals(wrench, where)
             if w.shape[-1:] != (6,) or not np.isfinite(w).all():
                 raise ModelError(f"{where} is [force | moment], six finite numbers, not {shown(wrench)}")
-            found.append((frame, w))
-        return found
+            checked.append((frame, w))
+        return checked
 
     @answered("mass_matrix")
     def mass_matrix(self, q: ArrayLike, *, out: Array | None = None) -> Array:
@@ -223,22 +223,22 @@ class TreeDynamics(FrameMotion):
         At the joint's origin and on the successor's axes, as Pinocchio's `data.f`; joints in the order of `nodes`. Rotors and
         damping act along the joint's own axis and are not included. external: as in `forward_dynamics`; included.
         """
-        found = self._answer("wrenches", q, v, a)[0]
+        total = self._answer("wrenches", q, v, a)[0]
         if external is not None:
-            found = found - self._brought(q, external)
-        return found
+            total = total - self._brought(q, external)
+        return total
 
     def _brought(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
         """(joints, 6): the external wrenches on the bodies behind each joint, summed."""
         total = np.zeros((*np.shape(q)[:-1], len(self.nodes), 6))
         for frame, w in self._acting(external):
-            _, at = self.placement(frame, q)
+            _, origin = self.placement(frame, q)
             n = self._node_of(frame)
             while n >= 0:
                 R, p = self.placement(self.joint_frame(self.nodes[n].name), q)
-                moment = w[..., 3:] + np.cross(at - p, w[..., :3])
-                for part, x in ((slice(0, 3), w[..., :3]), (slice(3, 6), moment)):
-                    total[..., n, part] += (np.swapaxes(R, -1, -2) @ x[..., None])[..., 0]
+                moment = w[..., 3:] + np.cross(origin - p, w[..., :3])
+                for entries, x in ((slice(0, 3), w[..., :3]), (slice(3, 6), moment)):
+                    total[..., n, entries] += (np.swapaxes(R, -1, -2) @ x[..., None])[..., 0]
                 n = self.nodes[n].parent
         return total
 

@@ -117,8 +117,8 @@ class JointFriction(Fitting):
 def _each(tree: Tree, joint: str, values: tuple[float, ...]) -> list[tuple[Any, float]]:
     """Velocities of a joint with their coefficients, where those are not zero."""
     speeds = tree.speeds(joint)
-    whole = values * len(speeds) if len(values) == 1 else values
-    return [(v, x) for v, x in zip(speeds, whole, strict=True) if x]
+    coefficients = values * len(speeds) if len(values) == 1 else values
+    return [(v, x) for v, x in zip(speeds, coefficients, strict=True) if x]
 
 
 @dataclass(frozen=True)
@@ -175,18 +175,20 @@ class Coupling(Fitting):
         return [Constraint(q - self.value(p), self.name)]
 
     def closure(self, tree: Any) -> Closure:
-        known, nv, rates = dict(self.fixed), tree.nv, polyder(self.coefficients)
-        places = [None if joint in known else tuple(x.start for x in tree.indices(joint)) for joint in self.joints]
+        fixed, nv, rates = dict(self.fixed), tree.nv, polyder(self.coefficients)
+        places = [None if joint in fixed else tuple(x.start for x in tree.indices(joint)) for joint in self.joints]
 
-        def left(q: Array) -> tuple[Array, Array]:
-            own, of = (known[joint] if at is None else q[at[0]] for joint, at in zip(self.joints, places, strict=True))
+        def residual(q: Array) -> tuple[Array, Array]:
+            follower, leader = (
+                fixed[joint] if place is None else q[place[0]] for joint, place in zip(self.joints, places, strict=True)
+            )
             slope = np.zeros((1, nv))
-            for at, by in zip(places, (1.0, -polyval(of, rates)), strict=True):
-                if at is not None:
-                    slope[0, at[1]] += by
-            return np.array([own - polyval(of, self.coefficients)], dtype=np.float64), slope
+            for place, factor in zip(places, (1.0, -polyval(leader, rates)), strict=True):
+                if place is not None:
+                    slope[0, place[1]] += factor
+            return np.array([follower - polyval(leader, self.coefficients)], dtype=np.float64), slope
 
-        return left
+        return residual
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         known = {**dict(self.fixed), **{joint: values[joint] for joint in self.joints if joint in values}}
@@ -194,8 +196,8 @@ class Coupling(Fitting):
             return replace(self, fixed=tuple(known.items()))
         q, p = (known[joint] for joint in self.joints)
         if abs(q - self.value(p)) > 1e-9 * (1 + abs(q)):  # allows for values typed by hand, and for rounding
-            there = f"{float(self.value(p)):.9g}"
-            raise ModelError(f"joint '{self.joint}' follows '{self.of}': with it locked it is at {there}, not at {q:.9g}")
+            expected = f"{float(self.value(p)):.9g}"
+            raise ModelError(f"joint '{self.joint}' follows '{self.of}': with it locked it is at {expected}, not at {q:.9g}")
         return None
 
 
@@ -209,24 +211,24 @@ def stop_ranges(tree: Tree) -> dict[str, tuple[float, float]]:
 
     A coupling and the stops of both its joints would be three rows on two coordinates. Equal limits make no stop.
     """
-    found = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _way(limit.lower, limit.upper)}
+    ranges = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _way(limit.lower, limit.upper)}
     leaders = {c.joint: c for c in tree.fittings if isinstance(c, Coupling) and len(c.coefficients) == 2 and not c.fixed}
     for follower in _last_first(leaders):
-        if follower not in found:
+        if follower not in ranges:
             continue
         offset, factor = leaders[follower].coefficients
         if not factor:
             continue
-        lower, upper = sorted((x - offset) / factor for x in found.pop(follower))
+        lower, upper = sorted((x - offset) / factor for x in ranges.pop(follower))
         leader = leaders[follower].of
-        low, high = found.get(leader, (float("-inf"), float("inf")))
-        found[leader] = max(low, lower), min(high, upper)
-        if not found[leader][0] < found[leader][1]:
+        low, high = ranges.get(leader, (float("-inf"), float("inf")))
+        ranges[leader] = max(low, lower), min(high, upper)
+        if not ranges[leader][0] < ranges[leader][1]:
             raise ModelError(
                 f"the limits of joint '{follower}', which follows '{leader}', and those of '{leader}' leave no way: mend them,"
                 " or read the robot with limits=False"
             )
-    return found
+    return ranges
 
 
 def gathered_friction(limits: Mapping[str, float], couplings: Sequence[Coupling]) -> list[JointFriction]:
@@ -255,11 +257,11 @@ def _last_first(leaders: Mapping[str, Coupling]) -> list[str]:
     """Followers, each before its leader; those on a cycle in any order."""
 
     def depth(joint: str) -> int:
-        way: list[str] = []
-        while joint in leaders and joint not in way:
-            way.append(joint)
+        chain: list[str] = []
+        while joint in leaders and joint not in chain:
+            chain.append(joint)
             joint = leaders[joint].of
-        return len(way)
+        return len(chain)
 
     return sorted(leaders, key=depth, reverse=True)
 

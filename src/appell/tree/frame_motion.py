@@ -106,13 +106,13 @@ class FrameMotion(ConfigurationSpace):
     @checked_keywords()
     def frame_function(self, frame: str, question: str, reference: str = "aligned") -> Fn:
         """The graph of "placement", "jacobian", both ("pose") or "bias_acceleration" of one frame."""
-        at = self._frame_named(frame)
+        fixed_frame = self._frame_named(frame)
         key = (frame, question, reference)
         if key not in self._fns:
             if question == "bias_acceleration":
-                self._fns[key] = tree_functions.frame_bias(self._subject, at, reference)
+                self._fns[key] = tree_functions.frame_bias(self._subject, fixed_frame, reference)
             else:
-                self._fns[key] = tree_functions.frame_function(self._subject, at, question, reference)
+                self._fns[key] = tree_functions.frame_function(self._subject, fixed_frame, question, reference)
         return self._fns[key]
 
     def _based(self, frame: Any) -> tuple[str, Placement | None]:
@@ -144,11 +144,11 @@ class FrameMotion(ConfigurationSpace):
         key = (frame, question, reference)
         entry = self._entries.get(key) if isinstance(frame, str) else None
         if entry is None:
-            at = self._frame_named(frame)
+            fixed_frame = self._frame_named(frame)
             make = lambda: self.frame_function(frame, question, reference)
-            digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=at)
-            call = ready(self._backend, digest, make, question, self.name)
-            entry = self._entries[key] = call.entry(partial(answer, call), batches=True)
+            digest = lambda: recipe_key(self.nodes, self.gravity, question, reference, frame=fixed_frame)
+            compiled = ready(self._backend, digest, make, question, self.name)
+            entry = self._entries[key] = compiled.entry(partial(answer, compiled), batches=True)
         return entry
 
 
@@ -171,8 +171,8 @@ def _seen(columns: Array, R: Array, reference: str) -> Array:
     """Columns [linear | angular] on the world's axes, or on those of a frame R."""
     if reference == "aligned":
         return columns
-    back = np.swapaxes(R, -1, -2)
-    return np.concatenate([back @ columns[..., :3, :], back @ columns[..., 3:, :]], axis=-2)
+    R_in = np.swapaxes(R, -1, -2)
+    return np.concatenate([R_in @ columns[..., :3, :], R_in @ columns[..., 3:, :]], axis=-2)
 
 
 __all__ = ["FRAME_QUESTIONS", "REFERENCES", "FrameMotion"]

@@ -50,8 +50,8 @@ class FramedLink:
 
     def steps(self, q: Sequence[Scalar]) -> Steps:
         """The steps from the predecessor's chosen frame to this one; q is the tree's whole configuration."""
-        own = self.own(q)
-        return (*self.fixed, *(self.node.kind.steps(own) if not self.offset else (turn_z(own[0], self.offset),)))
+        entries = self.own(q)
+        return (*self.fixed, *(self.node.kind.steps(entries) if not self.offset else (turn_z(entries[0], self.offset),)))
 
     def own(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
         """The joint's entries of q."""
@@ -70,8 +70,8 @@ class FramedLink:
 
     def drift(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Six | None:
         """Ṡ v; None where S is constant."""
-        found = self.node.kind.subspace.drift
-        return None if found is None else found(self.own(q), [v[k] for k in self.velocities])
+        rate = self.node.kind.subspace.drift
+        return None if rate is None else rate(self.own(q), [v[k] for k in self.velocities])
 
     @property
     def velocities(self) -> range:
@@ -105,10 +105,10 @@ def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> FrameLayout:
 def size_of(nodes: Sequence[Node]) -> float:
     """The size of a tree, m: the largest distance between moving joints, else the smallest radius of gyration of a body about
     its joint, else 1."""
-    far = max((float(abs(node.placement.p).max()) for node in nodes if node.parent >= 0), default=0.0)
+    distance = max((float(abs(node.placement.p).max()) for node in nodes if node.parent >= 0), default=0.0)
     radius = lambda body: float(np.sqrt(abs(body.P).max()) / np.sqrt(body.m))
-    wide = [radius(node.inertia) for node in nodes if node.inertia.m > 0]
-    return far or min((x for x in wide if x > 0), default=1.0)
+    radii = [radius(node.inertia) for node in nodes if node.inertia.m > 0]
+    return distance or min((x for x in radii if x > 0), default=1.0)
 
 
 def velocity_units(nodes: Sequence[Node], length: float) -> Array:
@@ -124,22 +124,22 @@ def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float
 
 def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> FrameLayout:
     """Assigns the inertia that a joint does not move to its predecessor, from the tips inwards."""
-    own = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
+    inertias = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):
         node, X = nodes[n], _between(chosen, nodes, n)
         spelling = spell(X, _extent(chosen, nodes, n))
-        passed = node.kind.passed(own[n]) if booked else Inertia.zero()
+        passed = node.kind.passed(inertias[n]) if booked else Inertia.zero()
         if booked:
-            own[n] = cleaned(own[n] + Inertia(-passed.m, -passed.h, -passed.P), own[n])
-        outer = passed.seen_from(X)
+            inertias[n] = cleaned(inertias[n] + Inertia(-passed.m, -passed.h, -passed.P), inertias[n])
+        in_parent = passed.seen_from(X)
         if node.parent >= 0:
-            own[node.parent] = own[node.parent] + outer
+            inertias[node.parent] = inertias[node.parent] + in_parent
         else:
-            ground = ground + outer
+            ground = ground + in_parent
         merged = node.kind.hinge
         fixed = spelling.steps if merged else (*spelling.steps, *turn(2, spelling.gamma))
-        links.append(FramedLink(node, chosen[n], fixed, spelling.gamma if merged else 0.0, own[n]))
+        links.append(FramedLink(node, chosen[n], fixed, spelling.gamma if merged else 0.0, inertias[n]))
     return FrameLayout(tuple(reversed(links)), ground)
 
 
@@ -147,8 +147,8 @@ def cleaned(body: Inertia, whole: Inertia) -> Inertia:
     """A body, or the remainder of a `whole` one, with first and second moments at the rounding level of the whole set to
     zero."""
     P = float(abs(whole.P).max())
-    without = lambda x, size: np.where(abs(x) > 1e-15 * size, x, 0.0)
-    return Inertia(body.m, without(body.h, float(np.sqrt(abs(whole.m) * P)) + abs(body.h).max()), without(body.P, P))
+    zeroed = lambda x, size: np.where(abs(x) > 1e-15 * size, x, 0.0)
+    return Inertia(body.m, zeroed(body.h, float(np.sqrt(abs(whole.m) * P)) + abs(body.h).max()), zeroed(body.P, P))
 
 
 def _identity() -> Placement:
@@ -166,8 +166,8 @@ def basis(axis: Array) -> Array:
 
 def _between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
     """The chosen frame of n at zero, in the chosen frame of its predecessor."""
-    inner = chosen[nodes[n].parent].inverse if nodes[n].parent >= 0 else _identity()
-    return inner @ nodes[n].placement @ chosen[n]
+    to_parent = chosen[nodes[n].parent].inverse if nodes[n].parent >= 0 else _identity()
+    return to_parent @ nodes[n].placement @ chosen[n]
 
 
 def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
@@ -184,15 +184,15 @@ def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Se
     vanish."""
     X = _between(chosen, nodes, n)
     normal = common_normal(X)
-    wanted = [-float(X.p @ X.R[:, 2]) if normal is None else -normal.d] if nodes[n].parent >= 0 else []
+    candidates = [-float(X.p @ X.R[:, 2]) if normal is None else -normal.d] if nodes[n].parent >= 0 else []
     for m in successors:
         outward = common_normal(nodes_between(chosen, nodes, n, m)) if nodes[m].kind.axial else None
         if outward is not None:
-            wanted.append(outward.b)
-    wanted = wanted or [0.0]
+            candidates.append(outward.b)
+    candidates = candidates or [0.0]
     size = max(_extent(chosen, nodes, m) for m in (n, *successors))
-    score = [sum(abs(s - other) <= DECIMAL_ROUNDING * (size + abs(s)) for other in wanted) for s in wanted]
-    s = wanted[int(np.argmax(score))]
+    score = [sum(abs(s - t) <= DECIMAL_ROUNDING * (size + abs(s)) for t in candidates) for s in candidates]
+    s = candidates[int(np.argmax(score))]
     return chosen[n] @ Placement(np.eye(3), np.array([0.0, 0.0, s]))
 
 
@@ -237,11 +237,11 @@ def _cost_of_angle(
     Z = Placement(_turn_matrix(phi), np.zeros(3))
     cost = 0.0 if quarter(phi) is not None else 1.0
     for m in successors:
-        words = spell(Z.inverse @ nodes_between(chosen, nodes, n, m), _extent(chosen, nodes, m)).steps
-        cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(word).__name__, 0.0) for word in words)
+        steps = spell(Z.inverse @ nodes_between(chosen, nodes, n, m), _extent(chosen, nodes, m)).steps
+        cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(step).__name__, 0.0) for step in steps)
     if not successors:
-        own = body.seen_from(Z.inverse)
-        first, second = DECIMAL_ROUNDING * abs(own.h).max(), DECIMAL_ROUNDING * abs(own.P).max()
-        cost += 6.0 * sum(abs(x) > first for x in own.h[:2])
-        cost += 6.0 * sum(abs(x) > second for x in (own.P[0, 1], own.P[0, 2], own.P[1, 2]))
+        turned = body.seen_from(Z.inverse)
+        h_zero, P_zero = DECIMAL_ROUNDING * abs(turned.h).max(), DECIMAL_ROUNDING * abs(turned.P).max()
+        cost += 6.0 * sum(abs(x) > h_zero for x in turned.h[:2])
+        cost += 6.0 * sum(abs(x) > P_zero for x in (turned.P[0, 1], turned.P[0, 2], turned.P[1, 2]))
     return cost

@@ -142,9 +142,9 @@ class RobotFiles:
         """The tree from a robot reader."""
         robot, document = read_robot(source, kind, caller, **options)
         chosen = (robot.gravity or GRAVITY) if gravity is None else gravity
-        said = {"name": robot.name, "notes": robot.notes, "fittings": robot.fittings}
+        properties = {"name": robot.name, "notes": robot.notes, "fittings": robot.fittings}
         make: Any = cls
-        tree = make(robot.joints, gravity=chosen, backend=backend, **said)
+        tree = make(robot.joints, gravity=chosen, backend=backend, **properties)
         tree.source, tree.shapes = document.path, tuple(robot.shapes)
         return tree
 

@@ -49,9 +49,9 @@ def axes_of(frame: FrameSymbols) -> Axes:
 
 def sliding(ways: tuple[Expr, ...], normal: Constraint | Unilateral, mu: Any, static: Any, name: str) -> Friction:
     """Friction along the directions in which a point can slip, named "NAME: friction"."""
-    slip: tuple[Any, ...] = tuple(way for way in ways if way != 0)
-    whole: Any = slip if len(slip) > 1 else next(iter(slip))
-    return Friction(whole, normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
+    slip: tuple[Any, ...] = tuple(rate for rate in ways if rate != 0)
+    slips: Any = slip if len(slip) > 1 else next(iter(slip))
+    return Friction(slips, normal=normal, coefficient=mu, static=static, name=f"{name}: friction")
 
 
 @dataclass(frozen=True)
@@ -149,10 +149,10 @@ class Hills(FloorPlane):
 
     @staticmethod
     def over(ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> Hills:
-        plain = FloorPlane.of(floor, 0, belt, what)
+        base_plane = FloorPlane.of(floor, 0, belt, what)
         if not callable(ground) or _arguments(ground) not in (2, None):
             raise ModelError(f"ground= under {what} is a function of x and y, lambda x, y: 0.1*sin(x), not {shown(ground)}")
-        hills = Hills(plain.floor, None, plain.belt, ground)
+        hills = Hills(base_plane.floor, None, base_plane.belt, ground)
         x, y = Dummy("x", real=True), Dummy("y", real=True)
         height = answered_by(ground, f"ground= under {what}, a function of (x, y),", x, y)
         strange = [s for s in jets_of(finite_length(height, f"the ground under {what}")) if s not in (x, y)]
@@ -164,20 +164,20 @@ class Hills(FloorPlane):
     def drawn(self) -> DrawnGround:
         return DrawnGround(self.floor, GROUND_X, GROUND_Y, expression(self.shape(GROUND_X, GROUND_Y), "ground="))
 
-    def _under(self, place: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def _under(self, point: Any) -> tuple[Any, Any, Any, Any, Any]:
         """z, h, h_x, h_y and h_t at a place."""
-        x, y, z = self.floor.rotation.T * (place - self.floor.position)
+        x, y, z = self.floor.rotation.T * (point - self.floor.position)
         a, b = Dummy("x", real=True), Dummy("y", real=True)
         h = expression(self.shape(a, b), "ground=")
-        there = lambda e: expression(e, "ground=").xreplace({a: x, b: y})
-        return (z, *map(there, (h, diff(h, a), diff(h, b), diff(h, t))))
+        at_point = lambda e: expression(e, "ground=").xreplace({a: x, b: y})
+        return (z, *map(at_point, (h, diff(h, a), diff(h, b), diff(h, t))))
 
     def axes_at(self, place: Any) -> Axes:
         """(1, 0, h_x), the tangent perpendicular to it, and the normal (−h_x, −h_y, 1), all normalized."""
         _, _, h_x, h_y, _ = self._under(place)
         R, long, steep = self.floor.rotation, sqrt(1 + h_x**2), sqrt(1 + h_x**2 + h_y**2)
-        first, normal = Matrix([1, 0, h_x]) / long, Matrix([-h_x, -h_y, 1]) / steep
-        return Matrix(R * first), Matrix(R * normal.cross(first)), Matrix(R * normal)
+        tangent, normal = Matrix([1, 0, h_x]) / long, Matrix([-h_x, -h_y, 1]) / steep
+        return Matrix(R * tangent), Matrix(R * normal.cross(tangent)), Matrix(R * normal)
 
     def height_of(self, place: Any) -> Any:
         z, h, h_x, h_y, _ = self._under(place)

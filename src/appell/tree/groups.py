@@ -118,27 +118,29 @@ def move(q: Array, twist: Array) -> Array:
 def move_between(q0: Array, q1: Array) -> Array:
     """SE(3)."""
     w = turn_between(q0[..., 3:], q1[..., 3:])
-    way = rotated(conjugate(q0[..., 3:]), q1[..., :3] - q0[..., :3])
-    return np.concatenate([_unscrew(w, way), w], axis=-1)
+    shift = rotated(conjugate(q0[..., 3:]), q1[..., :3] - q0[..., :3])
+    return np.concatenate([_unscrew(w, shift), w], axis=-1)
 
 
 def move_in_plane(q: Array, twist: Array) -> Array:
     """SE(2): q = (x, y, angle)."""
-    still = np.zeros_like(twist[..., :2])
-    way = _screw(np.concatenate([still, twist[..., 2:]], axis=-1), np.concatenate([twist[..., :2], still[..., :1]], axis=-1))
+    zero = np.zeros_like(twist[..., :2])
+    shift = _screw(np.concatenate([zero, twist[..., 2:]], axis=-1), np.concatenate([twist[..., :2], zero[..., :1]], axis=-1))
     c, s = np.cos(q[..., 2]), np.sin(q[..., 2])
-    x, y = way[..., 0], way[..., 1]
+    x, y = shift[..., 0], shift[..., 1]
     return np.stack([q[..., 0] + c * x - s * y, q[..., 1] + s * x + c * y, q[..., 2] + twist[..., 2]], axis=-1)
 
 
 def plane_between(q0: Array, q1: Array) -> Array:
     """SE(2), by the shorter rotation."""
-    angle, way = around(q0[..., 2], q1[..., 2]), q1 - q0
+    angle, shift = around(q0[..., 2], q1[..., 2]), q1 - q0
     c, s = np.cos(q0[..., 2]), np.sin(q0[..., 2])
-    local = np.stack([c * way[..., 0] + s * way[..., 1], -s * way[..., 0] + c * way[..., 1], np.zeros_like(angle)], axis=-1)
+    local = np.stack(
+        [c * shift[..., 0] + s * shift[..., 1], -s * shift[..., 0] + c * shift[..., 1], np.zeros_like(angle)], axis=-1
+    )
     axis = np.stack([np.zeros_like(angle), np.zeros_like(angle), angle], axis=-1)
-    found = _unscrew(axis, local)
-    return np.stack([found[..., 0], found[..., 1], angle], axis=-1)
+    twist = _unscrew(axis, local)
+    return np.stack([twist[..., 0], twist[..., 1], angle], axis=-1)
 
 
 __all__ = ["add", "around", "move", "move_between", "move_in_plane", "plane_between", "subtract", "turn", "turn_between"]

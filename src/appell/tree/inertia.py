@@ -98,10 +98,10 @@ def entry(value: Any, what: str) -> Any:
         if value.is_negative:
             raise ModelError(f"{what} is {value}, which is negative")
         return value
-    found = finite(value, what)
-    if not found >= 0:
+    number = finite(value, what)
+    if not number >= 0:
         raise ModelError(f"{what} is {shown(value)}; it must be a finite number >= 0")
-    return found
+    return number
 
 
 def hat(r: ArrayLike) -> Array:
@@ -147,8 +147,8 @@ def from_rpy(rpy: ArrayLike) -> Array:
 
 def without_dust(R: Array) -> Array:
     """A rotation matrix with entries rounded to 0 and ±1 where they are within rounding of these."""
-    whole = np.round(R)
-    return np.where(abs(R - whole) < DUST, whole + 0.0, R)
+    rounded = np.round(R)
+    return np.where(abs(R - rounded) < DUST, rounded + 0.0, R)
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,9 +216,9 @@ class Inertia:
     def at_hinge(mass: Any, centre: Any, J: Any, what: str = "the body") -> Inertia:
         """The inertia with a given mass, centre of mass (3,) and inertia matrix (3, 3) about the origin of the frame."""
         m, c, J = _ten(mass, centre, J, what)
-        found = Inertia(m, m * c, np.trace(J) / 2 * IDENTITY - J)
-        found.refuse_impossible(what, "; J is taken about the hinge, mass at c included")
-        return found
+        inertia = Inertia(m, m * c, np.trace(J) / 2 * IDENTITY - J)
+        inertia.refuse_impossible(what, "; J is taken about the hinge, mass at c included")
+        return inertia
 
     @staticmethod
     def zero() -> Inertia:
@@ -235,10 +235,10 @@ class Inertia:
     def checked(self, what: str) -> Inertia:
         """This inertia, checked: finite, of the right shapes and, unless a file states it, physically possible."""
         m, h = entry(self.m, f"the mass of {what}"), entries(self.h, f"the first moment h of {what}")
-        found = Inertia(m, h, entries(self.P, f"the second moment P of {what}", (3, 3)), self.as_stated)
+        inertia = Inertia(m, h, entries(self.P, f"the second moment P of {what}", (3, 3)), self.as_stated)
         if not self.as_stated:
-            found.refuse_impossible(what)
-        return found
+            inertia.refuse_impossible(what)
+        return inertia
 
     def impossible(self) -> str:
         """Why these ten numbers are not physical, "" if they are: Σ (r − c)(r − c)ᵀ dm = P − h hᵀ/m has no negative eigenvalue.
@@ -267,11 +267,11 @@ class Inertia:
         moments = np.sort(mu.sum() - mu)
         if abs(moments[:2]).max() <= INERTIA_ROUNDING * size:
             return ""  # (0, 0, J): in plane mechanics, a body that turns about one axis only
-        shown = ", ".join(f"{x:.6g}" for x in moments)
+        listed = ", ".join(f"{x:.6g}" for x in moments)
         if moments[0] < -INERTIA_ROUNDING * size:
-            return f"its principal moments about the centre of mass are {shown} kg m², one of them negative"
+            return f"its principal moments about the centre of mass are {listed} kg m², one of them negative"
         broken = f"triangle inequality, {moments[2]:.6g} > {moments[0]:.6g} + {moments[1]:.6g} (a thin plate has an equality)"
-        return f"its principal moments about the centre of mass, {shown} kg m², break the {broken}"
+        return f"its principal moments about the centre of mass, {listed} kg m², break the {broken}"
 
     def refuse_impossible(self, what: str, hint: str = "") -> None:
         """Raises `ModelError` with the reason if these numbers are not physical."""

@@ -43,11 +43,11 @@ TEN = ("m", "h_x", "h_y", "h_z", "J_xx", "J_xy", "J_yy", "J_xz", "J_yz", "J_zz")
 
 def wrenches(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
     """(joints, 6): [force | moment] transmitted to each successor through its joint, at its origin and on its axes."""
-    words, motions = outward_motions(layout, gravity, q, v, a)
+    transforms, motions = outward_motions(layout, gravity, q, v, a)
     forces = [force_parts(*moments(link.inertia), motion) for link, motion in zip(layout.links, motions, strict=True)]
     for n, link in reversed(list(enumerate(layout.links))):
         if link.node.parent >= 0:
-            forces[link.node.parent] = add(forces[link.node.parent], six_in(words[n], forces[n]))
+            forces[link.node.parent] = add(forces[link.node.parent], six_in(transforms[n], forces[n]))
     return [_in_joint_frame(link.frame.R, link.frame.p, f) for link, f in zip(layout.links, forces, strict=True)]
 
 
@@ -60,7 +60,7 @@ def _in_joint_frame(R: np.ndarray, p: np.ndarray, f: Six) -> list[Scalar]:
 
 def regressor(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scalars) -> list[list[Scalar]]:
     """Y (nv, 10 n) of τ = Y π, bodies in the order of the joints, each with its `TEN`; without rotors and damping."""
-    words, motions = outward_motions(layout, gravity, q, v, a)
+    transforms, motions = outward_motions(layout, gravity, q, v, a)
     columns = [link.columns(q) for link in layout.links]
     nv = sum(link.node.kind.nv for link in layout.links)
     Y: list[list[Scalar]] = [[0.0] * (10 * len(layout.links)) for _ in range(nv)]
@@ -70,19 +70,19 @@ def regressor(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: 
             while n >= 0:
                 for S, row in zip(columns[n], layout.links[n].velocities, strict=True):
                     Y[row][10 * k + j] = column_dot(S, force)
-                force, n = six_in(words[n], force), layout.links[n].node.parent
+                force, n = six_in(transforms[n], force), layout.links[n].node.parent
     return Y
 
 
 def units() -> list[Inertia]:
     """Ten unphysical unit bodies, each with one parameter equal to 1, in the order of `TEN`; P = ½ tr(J) − J."""
-    found = [Inertia(1.0, np.zeros(3), np.zeros((3, 3)))]
-    found += [Inertia(0.0, np.eye(3)[i], np.zeros((3, 3))) for i in range(3)]
+    bodies = [Inertia(1.0, np.zeros(3), np.zeros((3, 3)))]
+    bodies += [Inertia(0.0, np.eye(3)[i], np.zeros((3, 3))) for i in range(3)]
     for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2)):
         J = np.zeros((3, 3))
         J[i, j] = J[j, i] = 1.0
-        found.append(Inertia(0.0, np.zeros(3), np.trace(J) / 2 * np.eye(3) - J))
-    return found
+        bodies.append(Inertia(0.0, np.zeros(3), np.trace(J) / 2 * np.eye(3) - J))
+    return bodies
 
 
 def ten_of(body: Inertia) -> np.ndarray:
@@ -98,8 +98,8 @@ def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
     strange = [link.node for link in links if not link.node.kind.subspace.constant]
     if strange:
         raise ModelError(f"joint '{strange[0].name}' has axes that turn in its own body; its Coriolis matrix is not available")
-    words, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
-    V = velocities(layout, words, q, v)
+    transforms, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
+    V = velocities(layout, transforms, q, v)
     momenta = [inertia_times(*moments(link.inertia), V[n]) for n, link in enumerate(links)]
     nv = sum(link.node.kind.nv for link in links)
     C: list[list[Scalar]] = [[0.0] * nv for _ in range(nv)]
@@ -108,29 +108,29 @@ def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
         for S, k in zip(columns[n], link.velocities, strict=True):
             moved = {n: (S, motion_cross(V[n], S))}
             for m in behind[1:]:
-                moved[m] = tuple(six_out(words[m], x) for x in moved[links[m].node.parent])  # type: ignore[assignment]
+                moved[m] = tuple(six_out(transforms[m], x) for x in moved[links[m].node.parent])  # type: ignore[assignment]
             forces = {m: _share(links[m].inertia, V[m], momenta[m], *moved[m]) for m in behind}
             for m in reversed(behind[1:]):
                 parent = links[m].node.parent
-                forces[parent] = add(forces[parent], six_in(words[m], forces[m]))
+                forces[parent] = add(forces[parent], six_in(transforms[m], forces[m]))
             for m in behind:
                 for row, T in zip(links[m].velocities, columns[m], strict=True):
                     C[row][k] = column_dot(T, forces[m])
-            force, m = six_in(words[n], forces[n]), link.node.parent
+            force, m = six_in(transforms[n], forces[n]), link.node.parent
             while m >= 0:
                 for row, T in zip(links[m].velocities, columns[m], strict=True):
                     C[row][k] = column_dot(T, force)
-                force, m = six_in(words[m], force), links[m].node.parent
+                force, m = six_in(transforms[m], force), links[m].node.parent
     return C
 
 
 def _behind(layout: FrameLayout, n: int) -> list[int]:
     """n and the links that it carries, predecessors first."""
-    found = [n]
+    behind = [n]
     for m in range(n + 1, len(layout.links)):
-        if layout.links[m].node.parent in found:
-            found.append(m)
-    return found
+        if layout.links[m].node.parent in behind:
+            behind.append(m)
+    return behind
 
 
 def _share(body: Inertia, V: Six, momentum: Six, x: Six, rate: Six) -> Six:

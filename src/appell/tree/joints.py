@@ -64,11 +64,11 @@ def quaternion_rate(quaternion: Sequence[Scalar], w_body: Sequence[Scalar]) -> l
 def turn_z(angle: Scalar, offset: float = 0.0) -> Turn:
     """A rotation about z by angle + offset; multiples of a quarter turn in the offset cost nothing."""
     quarters = offset / (np.pi / 2)
-    whole = round(quarters) % 4
+    quarter = round(quarters) % 4
     if abs(quarters - round(quarters)) > 1e-12:
         return Turn(2, cos(angle + offset), sin(angle + offset))
     c, s = cos(angle), sin(angle)
-    return Turn(2, *[(c, s), (-s, c), (-c, -s), (s, -c)][whole])
+    return Turn(2, *[(c, s), (-s, c), (-c, -s), (s, -c)][quarter])
 
 
 def same_rate(q: Sequence[Scalar], v: Sequence[Scalar]) -> list[Scalar]:
@@ -176,8 +176,8 @@ class JointKind:
     def lengths(self) -> tuple[int, ...]:
         """The coordinates that are lengths (m): neither angles nor components of a quaternion."""
         turning = {q for angle in self.subspace.angles for q in angle.free_symbols}
-        plain = range(self.nq - 4 * self.called.quaternion)
-        return tuple(k for k in plain if self.subspace.letters[k] not in turning)
+        scalars = range(self.nq - 4 * self.called.quaternion)
+        return tuple(k for k in scalars if self.subspace.letters[k] not in turning)
 
     @cached_property
     def turning(self) -> tuple[bool, ...]:
@@ -257,10 +257,12 @@ def register(kind: JointKind) -> JointKind:
     known = JOINTS.get(kind.name)
     if known is kind:
         return kind
-    taken = [other.name for other in JOINTS.values() if kind.urdf and other.urdf == kind.urdf]
-    if known is not None or taken:
-        what = f"the URDF type '{kind.urdf}' of joint '{taken[0]}'" if known is None else f"a joint of the kind '{kind.name}'"
-        raise ModelError(f"there is {what} already; choose another name")
+    same_urdf = [registered.name for registered in JOINTS.values() if kind.urdf and registered.urdf == kind.urdf]
+    if known is not None or same_urdf:
+        conflict = (
+            f"the URDF type '{kind.urdf}' of joint '{same_urdf[0]}'" if known is None else f"a joint of the kind '{kind.name}'"
+        )
+        raise ModelError(f"there is {conflict} already; choose another name")
     _check(kind)
     JOINTS[kind.name] = kind
     return kind
@@ -286,8 +288,8 @@ def _check(kind: JointKind) -> None:
     W = R.T @ (R1 - R0) / (2 * h)
     moved = np.array([W[2, 1], W[0, 2], W[1, 0], *(R.T @ (p1 - p0) / (2 * h))])
     if abs(moved - np.array(v) @ S).max() > 1e-7 * (1 + abs(moved).max()):
-        said = f"not by S v = {np.array(v) @ S}; mend axes or rate"
-        raise ModelError(f"{where}: with q̇ = rate(q, v) its steps move by {moved}, {said}")
+        mismatch = f"not by S v = {np.array(v) @ S}; mend axes or rate"
+        raise ModelError(f"{where}: with q̇ = rate(q, v) its steps move by {moved}, {mismatch}")
 
 
 __all__ = ["JOINTS", "TABLE", "JointKind", "Names", "Slide", "Turn", "cos", "register", "sin", "turn_z"]

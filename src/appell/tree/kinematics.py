@@ -128,10 +128,10 @@ def centre_of_mass(layout: FrameLayout, mass: Scalar, q: Scalars) -> Vector:
 
 def momentum_about_origin(layout: FrameLayout, q: Scalars, v: Scalars) -> Six:
     """[K about the world's origin | m v_c], on the world's axes."""
-    words, momenta = _momenta(layout, q, v)
+    transforms, momenta = _momenta(layout, q, v)
     total: Six = [0.0] * 6
     for n in reversed(range(len(layout.links))):
-        inward, parent = six_in(words[n], momenta[n][1]), layout.links[n].node.parent
+        inward, parent = six_in(transforms[n], momenta[n][1]), layout.links[n].node.parent
         if parent < 0:
             total = add(total, inward)
         else:
@@ -158,18 +158,18 @@ def potential_energy(layout: FrameLayout, gravity: Scalars, q: Scalars) -> Scala
 
 def velocities(layout: FrameLayout, words: Sequence[Steps], q: Scalars, v: Scalars) -> list[Six]:
     """V = X V' + S v of each link on its own axes; `words`: the steps of the links at q."""
-    found: list[Six] = []
+    V: list[Six] = []
     for link, steps in zip(layout.links, words, strict=True):
         columns = link.columns(q)
-        before = [0.0] * 6 if link.node.parent < 0 else found[link.node.parent]
-        found.append(add(six_out(steps, before), link.spread(columns, v)))
-    return found
+        before = [0.0] * 6 if link.node.parent < 0 else V[link.node.parent]
+        V.append(add(six_out(steps, before), link.spread(columns, v)))
+    return V
 
 
 def _momenta(layout: FrameLayout, q: Scalars, v: Scalars) -> tuple[list[Steps], list[tuple[Six, Six]]]:
     """The steps of each link, and (V, I V) on its own axes."""
-    words = [link.steps(q) for link in layout.links]
+    transforms = [link.steps(q) for link in layout.links]
     momenta = []
-    for link, V in zip(layout.links, velocities(layout, words, q, v), strict=True):
+    for link, V in zip(layout.links, velocities(layout, transforms, q, v), strict=True):
         momenta.append((V, inertia_times(*moments(link.inertia), V)))
-    return words, momenta
+    return transforms, momenta

@@ -42,15 +42,15 @@ def unit_of(system: System, symbol: Any) -> str:
 
 def _of_joints(system: TreeSystem) -> Iterator[tuple[str, str]]:
     for node, letters in zip(system.tree.nodes, system.tree._symbols, strict=True):
-        ways = _ways(node)
-        for velocity, way in zip(letters.velocities, ways, strict=False):
+        units = _ways(node)
+        for velocity, unit in zip(letters.velocities, units, strict=False):
             if velocity.order == 0:
-                yield velocity.letter, f"{way}/s"
+                yield velocity.letter, f"{unit}/s"
         for k, q in enumerate(letters.coordinates):
             if isinstance(q, QuaternionComponent):
                 yield q.letter, "1"
-            elif k < len(ways):
-                yield q.letter, ways[k]
+            elif k < len(units):
+                yield q.letter, units[k]
 
 
 def _ways(node: Node) -> list[str]:
@@ -64,14 +64,14 @@ def _of_expressions(system: System) -> Iterator[tuple[str, str]]:
     exprs += [x for body in system.bodies for x in body.position.flat()]
     turning = set().union(*(nodes_of(e, *TURNING) for e in exprs)) if exprs else set()
     hidden = {e: sympy.Dummy() for e in turning}
-    bare = set().union(*(e.xreplace(hidden).free_symbols for e in exprs)) if exprs else set()
+    outside = set().union(*(e.xreplace(hidden).free_symbols for e in exprs)) if exprs else set()
     inside = set().union(*(e.free_symbols for e in turning)) if turning else set()
-    places = [sympy.Add.make_args(x) for body in system.bodies for x in body.position.flat()]
-    lengths = {term for terms in places for term in terms}
+    sums = [sympy.Add.make_args(x) for body in system.bodies for x in body.position.flat()]
+    lengths = {term for terms in sums for term in terms}
     for q in system.coordinates:
         if isinstance(q, QuaternionComponent):
             yield q.letter, "1"
-        elif q in inside and q not in bare:
+        elif q in inside and q not in outside:
             yield q.letter, "rad"
         elif q in lengths:
             yield q.letter, "m"

@@ -30,8 +30,8 @@ def limbs_of(layout: FrameLayout, fn: Fn) -> Limbs | None:
         for node in (links[n].node for n in limb):
             q[node.iq : node.iq + node.kind.nq] = [k] * node.kind.nq
             v[node.iv : node.iv + node.kind.nv] = [k] * node.kind.nv
-    of = lambda port: tuple(q if port.name == "q" else v)
-    return Limbs(len(limbs), tuple(map(of, fn.inputs)), tuple(map(of, fn.outputs)))
+    owners = lambda port: tuple(q if port.name == "q" else v)
+    return Limbs(len(limbs), tuple(map(owners, fn.inputs)), tuple(map(owners, fn.outputs)))
 
 
 def _limbs(layout: FrameLayout) -> list[list[int]]:
@@ -55,8 +55,8 @@ def _limbs(layout: FrameLayout) -> list[list[int]]:
     tops = roots
     while tops:
         largest = max(tops, key=lambda n: sum(1 for _ in behind(n)))
-        apart = fork(largest)
-        if len(apart) < 2 or len(tops) - 1 + len(apart) > LIMBS_PER_BLOCK:
+        branches = fork(largest)
+        if len(branches) < 2 or len(tops) - 1 + len(branches) > LIMBS_PER_BLOCK:
             break
-        tops = [n for n in tops if n != largest] + apart
+        tops = [n for n in tops if n != largest] + branches
     return [list(behind(n)) for n in sorted(tops)]

@@ -35,28 +35,29 @@ def _refuse_outside(tree: Tree, values: Mapping[str, Any], q: np.ndarray) -> Non
     """Raises for joints locked outside their limits, if these act in this tree."""
     for fitting in tree.fittings:
         beyond = fitting.excess(tree) if set(fitting.joints) <= set(values) else None
-        if beyond is not None and (far := float(beyond(q)[0].max())) > ROUNDED_VALUE:
+        if beyond is not None and (excess := float(beyond(q)[0].max())) > ROUNDED_VALUE:
             names = ", ".join(map(repr, fitting.joints))
             raise ModelError(
-                f"locked so, {names} would be beyond their limits by {far:.3g}; a tree that was read with limits=False has none"
+                f"locked so, {names} would be beyond their limits by {excess:.3g}; a tree that was read with limits=False has"
+                " none"
             )
     if not any(isinstance(fitting, JointStops) for fitting in tree.fittings):
         return
     for name, (lower, upper) in tree.ranges.items():
-        at = float(q[tree.indices(name)[0]][0])
-        if name in values and not lower <= at <= upper:
+        position = float(q[tree.indices(name)[0]][0])
+        if name in values and not lower <= position <= upper:
             raise ModelError(
-                f"joint '{name}' is locked at {at:g}, outside its limits {lower:g} … {upper:g}; a tree that was read with"
+                f"joint '{name}' is locked at {position:g}, outside its limits {lower:g} … {upper:g}; a tree that was read with"
                 " limits=False has none"
             )
 
 
 def _fixed(joint: Joint, value: np.ndarray) -> Joint:
     kind = JOINTS[joint.kind]
-    R, p = (np.asarray(part, dtype=float) for part in word_of(kind.steps([float(x) for x in value])))
+    R, p = (np.asarray(entries, dtype=float) for entries in word_of(kind.steps([float(x) for x in value])))
     B = basis(unit_axis(joint.axis, f"joint '{joint.name}'")) if kind.axial else np.eye(3)
-    there = Placement(B @ R @ B.T, B @ p)
-    return replace(joint, kind="fixed", placement=joint.placement @ there, limits=None, armature=0.0, damping=0.0)
+    pose = Placement(B @ R @ B.T, B @ p)
+    return replace(joint, kind="fixed", placement=joint.placement @ pose, limits=None, armature=0.0, damping=0.0)
 
 
 __all__ = ["locked"]

@@ -161,10 +161,10 @@ def rolling(
     if isinstance(wheel, RigidBody):
         if floor is not None:
             raise ModelError("floor= is a frame of a tree; the plane under a body is given by up=, height= and belt=")
-        own = "z" if isinstance(axis, str) and axis == "own" else axis
+        wheel_axis = "z" if isinstance(axis, str) and axis == "own" else axis
         if on is not None and friction is not None:
-            return _body_on_a_surface(wheel, radius, own, on, friction, static, name or wheel.name)
-        rows = roll(wheel, radius, axis=own, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)
+            return _body_on_a_surface(wheel, radius, wheel_axis, on, friction, static, name or wheel.name)
+        rows = roll(wheel, radius, axis=wheel_axis, on=on, up=up, height=height, sideways=sideways, belt=belt, name=name)
         if friction is None and static is None:
             return [*rows]
         return _body_that_slides(rows, friction, static, name or wheel.name)
@@ -176,13 +176,13 @@ def rolling(
     plane = FloorPlane.of(floor, height, belt, f"wheel '{name}'")
     height_above, slip = disc.on(plane)
     rows = {} if plane.height is None else {"height": height_above}
-    ways = slip if sideways else {"along": slip["along"]}
+    slips = slip if sideways else {"along": slip["along"]}
     if friction is None:
-        return [put_on(Constraint(f, f"{name}: {row}"), plane) for row, f in {**rows, **ways}.items()]
+        return [put_on(Constraint(f, f"{name}: {row}"), plane) for row, f in {**rows, **slips}.items()]
     if not rows:
         raise ModelError(f"friction= of wheel '{name}' needs its height, which presses it onto the floor; it is None")
     normal = put_on(Constraint(height_above, f"{name}: height"), plane)
-    return [normal, sliding(tuple(ways.values()), normal, friction, static, name)]
+    return [normal, sliding(tuple(slips.values()), normal, friction, static, name)]
 
 
 def _body_on_a_surface(
@@ -229,9 +229,9 @@ class _Wheel:
         s, u = 1, n
         if self.axis is not None:
             e = frame.axis(vector(self.axis, "the axis of a wheel").normalized())
-            way = e.cross(n)
-            s = sqrt(way.dot(way))
-            u, along = (n - n.dot(e) * e) / s, way / s
+            tangent = e.cross(n)
+            s = sqrt(tangent.dot(tangent))
+            u, along = (n - n.dot(e) * e) / s, tangent / s
             across = n.cross(along)
         w = plane.slip(frame.position - r * u, frame.velocity - r * frame.angular_velocity.cross(u))
         return plane.height_of(frame.position) - r * s, {"along": along.dot(w), "across": across.dot(w)}

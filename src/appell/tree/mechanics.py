@@ -53,9 +53,9 @@ class TreeMechanics(Mechanics):
 
     def inertia(self, kin: Kinematics) -> InertiaTerms:
         """M, h and T of the tree, rotors included; there are no terms from time or a moving frame."""
-        q, v, rest = scalars(kin.q), scalars(kin.v), [0.0] * self.system.nv
+        q, v, at_rest = scalars(kin.q), scalars(kin.v), [0.0] * self.system.nv
         T = stacked([kinematics.kinetic_energy(self.undamped, q, v)])
-        bias = lambda: stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, rest))
+        bias = lambda: stacked(algorithms.rnea(self.undamped, NO_GRAVITY, q, v, at_rest))
         return InertiaTerms(lambda: (mass_matrix(self.undamped, q), bias()), T, T, zeros(1), "tree")
 
     def forces(self, kin: Kinematics) -> Value:
@@ -72,8 +72,8 @@ class TreeMechanics(Mechanics):
 
     def pull(self, kin: Kinematics) -> Value:
         """The generalized force of the given potential and of gravity."""
-        tree, rest = self.system.tree, [0.0] * self.system.nv
-        return self._spring(kin) - stacked(algorithms.rnea(tree.layout, tree.gravity, scalars(kin.q), rest, rest))
+        tree, at_rest = self.system.tree, [0.0] * self.system.nv
+        return self._spring(kin) - stacked(algorithms.rnea(tree.layout, tree.gravity, scalars(kin.q), at_rest, at_rest))
 
     def _spring(self, kin: Kinematics) -> Value:
         """−NᵀV_q of the given potential, (nv, 1)."""
@@ -133,22 +133,24 @@ def mass_matrix(layout: FrameLayout, q: Sequence[Value]) -> Value:
     n²."""
     links = layout.links
     composite = [algorithms.moments(link.inertia) for link in links]
-    brought: list[list[Forces]] = [[] for _ in links]
+    inward: list[list[Forces]] = [[] for _ in links]
     nv = sum(link.node.kind.nv for link in links)
     M = Value.zeros(nv, nv)
     for n in reversed(range(len(links))):
         node, steps, moments = links[n].node, links[n].steps(q), composite[n]
         I = algorithms.six_by_six(*moments)
         columns = links[n].columns(q)
-        own = [Forces([k], [column_dot(S, row) for row in I]) for S, k in zip(columns, links[n].velocities, strict=True)]
-        forces = Forces.joined([*brought[n], *own])
+        unit_forces = [
+            Forces([k], [column_dot(S, row) for row in I]) for S, k in zip(columns, links[n].velocities, strict=True)
+        ]
+        forces = Forces.joined([*inward[n], *unit_forces])
         for i, l in enumerate(links[n].velocities):
             row = column_dot(columns[i], forces.six)
             M[l, forces.k], M[forces.k, l] = row, row.T
             M[l, l] += node.armature[i]
         if node.parent >= 0:
             composite[node.parent] = _together(composite[node.parent], moments_in(steps, *moments))
-            brought[node.parent].append(Forces(forces.k, six_in(steps, forces.six)))
+            inward[node.parent].append(Forces(forces.k, six_in(steps, forces.six)))
     return M
 
 
@@ -178,16 +180,16 @@ def inverse_trace(layout: FrameLayout, q: Array) -> Array:
 
         (M⁻¹)_kk = 1/D + K·Ω'K            Ω = (1 − S Kᵀ) Ω' (1 − S Kᵀ)ᵀ + S Sᵀ/D
     """
-    words = [link.steps(list(q.T)) for link in layout.links]
+    transforms = [link.steps(list(q.T)) for link in layout.links]
     total, positive, responses = np.zeros(len(q)), np.ones(len(q), dtype=bool), []
     with np.errstate(all="ignore"):  # after D = 0 the results are not numbers
-        for link, steps, pivots in zip(layout.links, words, _pivots(layout, words, q), strict=True):
+        for link, steps, pivots in zip(layout.links, transforms, _pivots(layout, transforms, q), strict=True):
             parent = link.node.parent
             Omega = np.zeros((6, 6, len(q))) if parent < 0 else _carried(steps, responses[parent])
             for pivot in reversed(pivots):
-                brought = np.einsum("ijb,jb->ib", Omega, pivot.K)
-                inverse = 1 / pivot.D + (pivot.K * brought).sum(axis=0)
-                Omega -= pivot.S[:, None] * brought + brought[:, None] * pivot.S
+                Omega_K = np.einsum("ijb,jb->ib", Omega, pivot.K)
+                inverse = 1 / pivot.D + (pivot.K * Omega_K).sum(axis=0)
+                Omega -= pivot.S[:, None] * Omega_K + Omega_K[:, None] * pivot.S
                 Omega += pivot.S[:, None] * pivot.S * inverse
                 total += pivot.diagonal * inverse
                 positive &= pivot.D > 0
@@ -195,27 +197,27 @@ def inverse_trace(layout: FrameLayout, q: Array) -> Array:
     return np.where(positive, total, np.inf)
 
 
-def _pivots(layout: FrameLayout, words: Sequence[Steps], q: Array) -> list[list[EliminatedAxes]]:
+def _pivots(layout: FrameLayout, transforms: Sequence[Steps], q: Array) -> list[list[EliminatedAxes]]:
     """The pivots of each link, by articulated bodies from the tips inwards: I ← I − U Uᵀ/D, U = I S, D = S·U + rotor."""
-    wide = lambda rows: np.array([np.broadcast_to(x, len(q)) for x in rows])
+    batched = lambda rows: np.array([np.broadcast_to(x, len(q)) for x in rows])
     composite = [algorithms.moments(link.inertia) for link in layout.links]
     inertia = [algorithms.six_by_six(*moments) for moments in composite]
-    made: list[list[EliminatedAxes]] = [[] for _ in layout.links]
+    eliminated: list[list[EliminatedAxes]] = [[] for _ in layout.links]
     for n, link in reversed(list(enumerate(layout.links))):
-        whole, parent = algorithms.six_by_six(*composite[n]), link.node.parent
+        composite_inertia, parent = algorithms.six_by_six(*composite[n]), link.node.parent
         for S, rotor in zip(link.columns(list(q.T)), link.node.armature, strict=True):
-            U = wide([column_dot(S, row) for row in inertia[n]])
+            U = batched([column_dot(S, row) for row in inertia[n]])
             D = column_dot(S, list(U)) + rotor
-            total = column_dot(S, [column_dot(S, row) for row in whole]) + rotor
-            made[n].append(EliminatedAxes(wide(S), np.broadcast_to(total, len(q)), D, U / D))
+            total = column_dot(S, [column_dot(S, row) for row in composite_inertia]) + rotor
+            eliminated[n].append(EliminatedAxes(batched(S), np.broadcast_to(total, len(q)), D, U / D))
             inertia[n] = [[x - u * k for x, k in zip(row, U / D, strict=True)] for row, u in zip(inertia[n], U, strict=True)]
         if parent >= 0:
-            inertia[parent] = [add(x, y) for x, y in zip(inertia[parent], inertia_in(words[n], inertia[n]), strict=True)]
-            composite[parent] = _together(composite[parent], moments_in(words[n], *composite[n]))
-    return made
+            inertia[parent] = [add(x, y) for x, y in zip(inertia[parent], inertia_in(transforms[n], inertia[n]), strict=True)]
+            composite[parent] = _together(composite[parent], moments_in(transforms[n], *composite[n]))
+    return eliminated
 
 
 def _carried(steps: Steps, Omega: Array) -> Array:
     """X Ω Xᵀ, (6, 6, batch), from predecessor to successor."""
-    half = np.array(six_out(steps, list(Omega)))
-    return np.array(six_out(steps, list(half.swapaxes(0, 1)))).swapaxes(0, 1)
+    X_Omega = np.array(six_out(steps, list(Omega)))
+    return np.array(six_out(steps, list(X_Omega.swapaxes(0, 1)))).swapaxes(0, 1)

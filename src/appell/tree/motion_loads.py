@@ -38,14 +38,14 @@ def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Arra
     names = [node.name for node in tree.nodes]
     joint = name_in(joint)
     if joint not in names:
-        welded = [one.name for one in tree.joints if one.name == joint]
-        why = "is fixed: the bodies on both sides are one here" if welded else f"is unknown{did_you_mean(joint, names)}"
-        raise ModelError(f"joint '{joint}' of {tree.name} {why}; joints that move: {', '.join(names[:12])}")
+        welded = [candidate.name for candidate in tree.joints if candidate.name == joint]
+        reason = "is fixed: the bodies on both sides are one here" if welded else f"is unknown{did_you_mean(joint, names)}"
+        raise ModelError(f"joint '{joint}' of {tree.name} {reason}; joints that move: {', '.join(names[:12])}")
     q, v, a = motion.q[:, : tree.nq], motion.v[:, : tree.nv], motion.acceleration[:, : tree.nv]
     k = names.index(joint)
-    found = tree.wrenches(q, v, a, external=acting(system, motion) or None)[:, k]
+    wrench = tree.wrenches(q, v, a, external=acting(system, motion) or None)[:, k]
     if axes == "joint":
-        return found
+        return wrench
     turn = lambda node: tree.placement(tree.joint_frame(node.name), q)[0]
     R = turn(tree.nodes[k])
     if axes == "parent":
@@ -53,14 +53,14 @@ def wrench_along(system: TreeSystem, motion: Any, joint: str, axes: str) -> Arra
         home = turn(tree.nodes[node.parent]) if node.parent >= 0 else np.eye(3)
         R = np.swapaxes(home, -1, -2) @ R if node.parent >= 0 else R
     turned = lambda x: (R @ x[..., None])[..., 0]
-    return np.concatenate([turned(found[:, :3]), turned(found[:, 3:])], axis=-1)
+    return np.concatenate([turned(wrench[:, :3]), turned(wrench[:, 3:])], axis=-1)
 
 
 def acting(system: TreeSystem, motion: Any) -> dict[str, Array]:
     """Frame → wrench (k, 6) that acts on it, on the world's axes at its origin, from everything that is written in frames."""
     total: dict[str, Array] = {}
-    for weight, parts in _sources(system, motion):
-        for frame, wrench in parts.items():
+    for weight, by_frame in _sources(system, motion):
+        for frame, wrench in by_frame.items():
             values = np.stack([_along(motion, x) for x in wrench], axis=-1)
             total[frame] = total.get(frame, 0.0) + np.asarray(weight)[:, None] * values
     return total
@@ -74,35 +74,35 @@ def _sources(system: TreeSystem, motion: Any) -> Iterator[tuple[Array, dict[str,
     """(force along the motion, frame wrenches of a unit of it) for rows, faces, frictions, loads and the potential."""
     ones = np.ones(len(motion.t))
     for c, residual, W in zip(system.constraints, system.residuals, system.reactions, strict=True):
-        if W is None and (parts := frame_wrenches(residual, c.order)):
-            yield motion.reaction(c), parts
+        if W is None and (by_frame := frame_wrenches(residual, c.order)):
+            yield motion.reaction(c), by_frame
     for face in system.unilateral:
-        if parts := frame_wrenches(face.function, 0):
-            yield motion.reaction(face.name), parts
+        if by_frame := frame_wrenches(face.function, 0):
+            yield motion.reaction(face.name), by_frame
     for fr in system.frictions:
         forces = np.asarray(motion.reaction(fr.name)).reshape(len(motion.t), -1)
         for k, slip in enumerate(fr.slip):
-            if parts := frame_wrenches(slip, 1):
-                yield forces[:, k], parts
-    if parts := frame_wrenches(-system.potential, 0):
-        yield ones, parts
+            if by_frame := frame_wrenches(slip, 1):
+                yield forces[:, k], by_frame
+    if by_frame := frame_wrenches(-system.potential, 0):
+        yield ones, by_frame
     for F, u in system.frame_loads:
         for force, speed in zip(F, u, strict=True):
-            if parts := frame_wrenches(speed, 1):
-                yield ones, {frame: [force * x for x in wrench] for frame, wrench in parts.items()}
+            if by_frame := frame_wrenches(speed, 1):
+                yield ones, {frame: [force * x for x in wrench] for frame, wrench in by_frame.items()}
 
 
 def frame_wrenches(e: Expr, level: int) -> dict[str, list[Expr]]:
     """Frame → [force | moment] (six expressions on the world's axes, at its origin) of a unit force along e."""
     jets = [jet for jet in jets_of(e) if isinstance(jet, FrameJet) and jet.level == level]
-    return {frame: _wrench(e, frame, level, own) for frame, own in _by_frame(jets).items()}
+    return {frame: _wrench(e, frame, level, entries) for frame, entries in _by_frame(jets).items()}
 
 
 def _by_frame(jets: Iterable[FrameJet]) -> dict[str, list[FrameJet]]:
-    found: dict[str, list[FrameJet]] = {}
+    grouped: dict[str, list[FrameJet]] = {}
     for jet in sorted(jets, key=str):
-        found.setdefault(jet.frame, []).append(jet)
-    return found
+        grouped.setdefault(jet.frame, []).append(jet)
+    return grouped
 
 
 def _wrench(e: Expr, frame: str, level: int, jets: Iterable[FrameJet]) -> list[Expr]:

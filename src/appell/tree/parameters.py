@@ -37,17 +37,17 @@ def with_numbers(thing: Any, table: Table) -> Any:
         if not (value.is_real and value.is_finite):
             raise ModelError(f"with these values of the parameters {thing} is {value}, which is not a finite number")
         return float(value)  # type: ignore[arg-type]
-    put = lambda part: with_numbers(part, table)
+    evaluated = lambda part: with_numbers(part, table)
     if isinstance(thing, Placement):
-        return Placement(thing.R, put(thing.p))
+        return Placement(thing.R, evaluated(thing.p))
     if isinstance(thing, Inertia):
-        return Inertia(put(thing.m), put(thing.h), put(thing.P))
+        return Inertia(evaluated(thing.m), evaluated(thing.h), evaluated(thing.P))
     if isinstance(thing, RigidBody):
-        R = RotationMatrix(put(thing.orientation.rotation))
-        return RigidBody(put(thing.mass), put(thing.inertia), put(thing.position), R, thing.name)
+        R = RotationMatrix(evaluated(thing.orientation.rotation))
+        return RigidBody(evaluated(thing.mass), evaluated(thing.inertia), evaluated(thing.position), R, thing.name)
     if isinstance(thing, Joint):
-        return replace(thing, **{field: put(getattr(thing, field)) for field in _FIELDS})
-    return np.array([put(part) for part in thing], dtype=float)
+        return replace(thing, **{field: evaluated(getattr(thing, field)) for field in _FIELDS})
+    return np.array([evaluated(part) for part in thing], dtype=float)
 
 
 _FIELDS = ("placement", "axis", "body", "armature", "damping")

@@ -88,14 +88,14 @@ class ParametrizedTree:
     @cached_property
     def values(self) -> Array:
         """The values of the tree, (k,)."""
-        return np.concatenate([*(_numbers(self.tree.nodes[one.node], one.kind) for one in self._varied), np.zeros(0)])
+        return np.concatenate([*(_numbers(self.tree.nodes[varied.node], varied.kind) for varied in self._varied), np.zeros(0)])
 
     def read(self, values: Any = None) -> Array:
         """The `values=` argument of a method as (k,) or (batch, k)."""
         if values is None:
             return self.values
-        plain = type(values) is np.ndarray and values.dtype == np.float64 and values.shape == self.values.shape
-        if plain and isfinite(values.sum()):  # fast path for the usual case
+        usual = type(values) is np.ndarray and values.dtype == np.float64 and values.shape == self.values.shape
+        if usual and isfinite(values.sum()):  # fast path for the usual case
             return values
         if isinstance(values, Mapping):
             return self._named(values)
@@ -104,9 +104,9 @@ class ParametrizedTree:
             raise ModelError(f"values= are ({len(self.names)},) or (batch, {len(self.names)}), finite; they are {shown(array)}")
         return array
 
-    def _named(self, given: Mapping[Any, Any]) -> Array:
+    def _named(self, entries: Mapping[Any, Any]) -> Array:
         columns: dict[int, Array] = {}
-        for key, value in given.items():
+        for key, value in entries.items():
             name = one_of(text_of(key), self.names, f"{self.tree.name} has no value ")
             column = reals(value, f"the value of {name}")
             if column.ndim > 1 or not np.isfinite(column).all():
@@ -115,10 +115,10 @@ class ParametrizedTree:
         counts = {len(x) for x in columns.values() if x.ndim}
         if len(counts) > 1:
             raise ModelError(f"values= has arrays of different lengths: {sorted(counts)}")
-        whole = np.tile(self.values, (counts.pop(), 1)) if counts else self.values.copy()
+        table = np.tile(self.values, (counts.pop(), 1)) if counts else self.values.copy()
         for k, x in columns.items():
-            whole[..., k] = x
-        return whole
+            table[..., k] = x
+        return table
 
     def with_values(self, values: Any = None) -> Tree:
         """The tree in numbers with these values, (k,)."""
@@ -179,8 +179,8 @@ class ParametrizedTree:
         """The graph behind a method: the same inputs as for the tree, then `values`."""
         subject, p = self._subject
         if frame is not None:
-            at = self.tree._frame_named(frame)
-            return tree_functions.frame_function(subject, at, question, reference, more={"values": p})
+            fixed_frame = self.tree._frame_named(frame)
+            return tree_functions.frame_function(subject, fixed_frame, question, reference, more={"values": p})
         return tree_functions.function(subject, question, more={"values": p})
 
     def casadi(self, question: str = "forward_dynamics", *, frame: str | None = None, reference: str = "aligned") -> Any:
@@ -192,14 +192,14 @@ class ParametrizedTree:
         key = (question, frame, reference)
         if key not in self._calls:
             make = lambda: self.function(*key)
-            call = ready(self.tree._backend, lambda: self._digest(*map(str, key)), make, question, self.tree.name)
-            self._calls[key] = call.entry(partial(answer, call), batches=True)
+            compiled = ready(self.tree._backend, lambda: self._digest(*map(str, key)), make, question, self.tree.name)
+            self._calls[key] = compiled.entry(partial(answer, compiled), batches=True)
         return self._calls[key](*state, self.read(values))
 
     def _digest(self, *question: str) -> str:
-        varied = [f"{one.node}:{one.kind}" for one in self._varied]
-        where = None if question[1] == "None" else self.tree._frame_named(question[1])
-        return recipe_key(self.tree.nodes, self.tree.gravity, "parametrized", *varied, *question, frame=where)
+        varied = [f"{item.node}:{item.kind}" for item in self._varied]
+        at_frame = None if question[1] == "None" else self.tree._frame_named(question[1])
+        return recipe_key(self.tree.nodes, self.tree.gravity, "parametrized", *varied, *question, frame=at_frame)
 
     @cached_property
     def _subject(self) -> tuple[tree_functions.Subject, algebra.Value]:
@@ -220,14 +220,14 @@ def parametrized(tree: Tree, wanted: Sequence[Any]) -> ParametrizedTree:
     if len(wanted) == 1 and isinstance(wanted[0], Mapping):
         chosen = []
         for joint, kinds in wanted[0].items():
-            place = joints.index(tree._node(joint).name)
-            chosen += [(place, _kind(kind)) for kind in (kinds.split() if isinstance(kinds, str) else items_of(kinds, "kinds"))]
+            index = joints.index(tree._node(joint).name)
+            chosen += [(index, _kind(kind)) for kind in (kinds.split() if isinstance(kinds, str) else items_of(kinds, "kinds"))]
     else:
-        kinds = [_kind(kind) for one in wanted for kind in (one.split() if isinstance(one, str) else [one])]
-        chosen = [(place, kind) for place in range(len(joints)) for kind in kinds]
-    twice = [pair for pair in chosen if chosen.count(pair) > 1]
-    if twice:
-        raise ModelError(f"parametrized names {twice[0][1]} of '{joints[twice[0][0]]}' twice")
+        kinds = [_kind(kind) for words in wanted for kind in (words.split() if isinstance(words, str) else [words])]
+        chosen = [(index, kind) for index in range(len(joints)) for kind in kinds]
+    repeated = [pair for pair in chosen if chosen.count(pair) > 1]
+    if repeated:
+        raise ModelError(f"parametrized names {repeated[0][1]} of '{joints[repeated[0][0]]}' twice")
     if not chosen:
         raise ModelError("parametrized names nothing; give kinds, 'mass', or {joint: kinds}")
     return ParametrizedTree(tree, chosen)
@@ -255,37 +255,37 @@ def _at_centre(body: Inertia) -> tuple[float, Array, Array]:
 
 def _from_centre(m: Scalar, c: Sequence[Scalar], J: Sequence[Sequence[Scalar]]) -> Inertia:
     """m, m c and P = tr(J)/2 − J + m c cᵀ, in scalars of any kind."""
-    half = 0.5 * (J[0][0] + J[1][1] + J[2][2])
-    P: Any = [[(half if i == j else 0.0) - J[i][j] + m * c[i] * c[j] for j in range(3)] for i in range(3)]
+    half_trace = 0.5 * (J[0][0] + J[1][1] + J[2][2])
+    P: Any = [[(half_trace if i == j else 0.0) - J[i][j] + m * c[i] * c[j] for j in range(3)] for i in range(3)]
     h: Any = [m * x for x in c]
     return Inertia(m, h, P)
 
 
-def _body(node: Node, Z: Placement, given: Mapping[str, Sequence[Scalar]]) -> Inertia:
+def _body(node: Node, Z: Placement, by_kind: Mapping[str, Sequence[Scalar]]) -> Inertia:
     """The body behind a joint in the frame chosen for it, with the given values."""
     m, c, J = _at_centre(node.inertia)
-    mass = given["mass"][0] if "mass" in given else m
-    centre: list[Scalar] = list(given["centre"]) if "centre" in given else c.tolist()
+    mass = by_kind["mass"][0] if "mass" in by_kind else m
+    centre: list[Scalar] = list(by_kind["centre"]) if "centre" in by_kind else c.tolist()
     matrix: list[list[Scalar]] = J.tolist()
-    if "inertia" in given:
-        for (i, j), x in zip(PAIRS, given["inertia"], strict=True):
+    if "inertia" in by_kind:
+        for (i, j), x in zip(PAIRS, by_kind["inertia"], strict=True):
             matrix[i][j] = matrix[j][i] = x
     R, p = Z.R.tolist(), Z.p.tolist()
     turned = [sum((R[k][i] * (centre[k] - p[k]) for k in range(3)), 0.0) for i in range(3)]
-    half = [[sum((matrix[k][l] * R[l][j] for l in range(3)), 0.0) for j in range(3)] for k in range(3)]
-    seen = [[sum((R[k][i] * half[k][j] for k in range(3)), 0.0) for j in range(3)] for i in range(3)]
-    return _from_centre(mass, turned, seen)
+    product = [[sum((matrix[k][l] * R[l][j] for l in range(3)), 0.0) for j in range(3)] for k in range(3)]
+    inertia = [[sum((R[k][i] * product[k][j] for k in range(3)), 0.0) for j in range(3)] for i in range(3)]
+    return _from_centre(mass, turned, inertia)
 
 
 def _symbolic(layout: FrameLayout, varied: Sequence[Varied], values: Sequence[Scalar]) -> FrameLayout:
     """The layout with values in place of numbers."""
     links: list[FramedLink] = []
     for n, link in enumerate(layout.links):
-        given = {one.kind: values[one.first : one.first + len(KINDS[one.kind])] for one in varied if one.node == n}
-        if any(kind in given for kind in BODY):
-            link = replace(link, inertia=_body(link.node, link.frame, given))
-        if "length" in given:
-            link = _slid(layout, link, given["length"])
+        by_kind = {item.kind: values[item.first : item.first + len(KINDS[item.kind])] for item in varied if item.node == n}
+        if any(kind in by_kind for kind in BODY):
+            link = replace(link, inertia=_body(link.node, link.frame, by_kind))
+        if "length" in by_kind:
+            link = _slid(layout, link, by_kind["length"])
         links.append(link)
     return FrameLayout(tuple(links), layout.ground)
 
@@ -295,10 +295,10 @@ def _slid(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> FramedL
     node, Z = link.node, link.frame
     before = layout.links[node.parent].frame if node.parent >= 0 else Placement(np.eye(3), np.zeros(3))
     beyond = (node.placement.R @ Z.p - before.p).tolist()
-    back = before.R.T.tolist()
-    way = [sum((back[i][k] * (p[k] + beyond[k]) for k in range(3)), 0.0) for i in range(3)]
+    R_in = before.R.T.tolist()
+    shift = [sum((R_in[i][k] * (p[k] + beyond[k]) for k in range(3)), 0.0) for i in range(3)]
     turns = spell(Placement(before.R.T @ node.placement.R @ Z.R, np.zeros(3)), 0.0)
-    fixed: Steps = (*(Slide(k, way[k]) for k in range(3)), *turns.steps)
+    fixed: Steps = (*(Slide(k, shift[k]) for k in range(3)), *turns.steps)
     if node.kind.hinge:
         return replace(link, fixed=fixed, offset=turns.gamma)
     return replace(link, fixed=(*fixed, *turn(2, turns.gamma)), offset=0.0)
@@ -308,15 +308,17 @@ def _rebuilt(tree: Tree, varied: Sequence[Varied], values: Array) -> Tree:
     """A numeric tree with these values: fixed links merged into the bodies that carry them."""
     joints = []
     for n, node in enumerate(tree.nodes):
-        given = {one.kind: values[one.first : one.first + len(KINDS[one.kind])].tolist() for one in varied if one.node == n}
-        body = _body(node, Placement(np.eye(3), np.zeros(3)), given)
+        by_kind = {
+            item.kind: values[item.first : item.first + len(KINDS[item.kind])].tolist() for item in varied if item.node == n
+        }
+        body = _body(node, Placement(np.eye(3), np.zeros(3)), by_kind)
         inertia = Inertia(float(body.m), np.array(body.h, dtype=float), np.array(body.P, dtype=float), as_stated=True)
-        place = node.placement if "length" not in given else Placement(node.placement.R, np.array(given["length"]))
+        placement = node.placement if "length" not in by_kind else Placement(node.placement.R, np.array(by_kind["length"]))
         parent = None if node.parent < 0 else tree.nodes[node.parent].name
         limits = tree.limits.get(node.name)
         rotor, damping = (float(x[0]) if x else 0.0 for x in (node.armature, node.damping))
-        said = (node.name, node.kind.name, parent, place, node.axis.tolist(), inertia, rotor, damping, None, limits)
-        joints.append(Joint(*said))
+        arguments = (node.name, node.kind.name, parent, placement, node.axis.tolist(), inertia, rotor, damping, None, limits)
+        joints.append(Joint(*arguments))
     return tree.with_joints(joints)
 
 

@@ -97,9 +97,9 @@ def spell(X_: Placement, size: float) -> Spelling:
     R, r, scale = X_.R, X_.p, size + float(abs(X_.p).max())
     normal = common_normal(X_)
     if np.hypot(R[0, 2], R[1, 2]) < DECIMAL_ROUNDING:
-        up = R[2, 2] > 0
-        flip: Steps = () if up else swap(np.diag([1.0, -1.0, -1.0]))
-        gamma = np.arctan2(R[1, 0], R[0, 0]) if up else np.arctan2(-R[1, 0], R[0, 0])
+        upright = R[2, 2] > 0
+        flip: Steps = () if upright else swap(np.diag([1.0, -1.0, -1.0]))
+        gamma = np.arctan2(R[1, 0], R[0, 0]) if upright else np.arctan2(-R[1, 0], R[0, 0])
         return Spelling((*slides(r, scale), *flip), float(gamma))
     if normal is None:
         beta, alpha, gamma = euler(R)
@@ -110,10 +110,10 @@ def spell(X_: Placement, size: float) -> Spelling:
         # z ⊥ z' on coordinate axes: translate first, where the predecessor's rates are shared by its other successors
         A = compose((*turn(Z, normal.beta), *turn(X, normal.alpha)))
         return Spelling((*slides(r, scale), *swap(A)), normal.gamma)
-    words: list[Step] = [*slides(np.array([0, 0, normal.b]), scale), *turn(Z, normal.beta)]
-    words += [*slides(np.array([normal.a, 0, 0]), scale), *turn(X, normal.alpha)]
-    words += slides(np.array([0, 0, normal.d]), scale)
-    return Spelling(tuple(words), normal.gamma)
+    steps: list[Step] = [*slides(np.array([0, 0, normal.b]), scale), *turn(Z, normal.beta)]
+    steps += [*slides(np.array([normal.a, 0, 0]), scale), *turn(X, normal.alpha)]
+    steps += slides(np.array([0, 0, normal.d]), scale)
+    return Spelling(tuple(steps), normal.gamma)
 
 
 def compose(steps: Steps) -> Array:

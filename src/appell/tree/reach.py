@@ -58,10 +58,10 @@ class ReachedMany:
     @staticmethod
     def of(found: list[Reached]) -> ReachedMany:
         """The single results, stacked."""
-        errors = {name: np.array([one.errors[name] for one in found]) for name in found[0].errors}
+        errors = {name: np.array([result.errors[name] for result in found]) for name in found[0].errors}
         return ReachedMany(
-            np.array([one.q for one in found]), np.array([one.error for one in found]), errors,
-            np.array([one.ok for one in found]), tuple(one.message for one in found),
+            np.array([result.q for result in found]), np.array([result.error for result in found]), errors,
+            np.array([result.ok for result in found]), tuple(result.message for result in found),
         )  # fmt: skip
 
 
@@ -83,8 +83,8 @@ def _target(tree: TreeDynamics, frame: Any, target: Any) -> Target:
         if part.ndim not in (len(shape), len(shape) + 1) or part.shape[-len(shape) :] != shape or not np.isfinite(part).all():
             raise ModelError(f"{where} must be finite numbers of the shape {shape}, or a batch of them, not {shown(part)}")
     if R is not None:
-        off = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max()
-        if off > 1e-9 or (np.linalg.det(R) < 0).any():
+        deviation = np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)).max()
+        if deviation > 1e-9 or (np.linalg.det(R) < 0).any():
             raise ModelError(f"{where} has a matrix that is no rotation")
     return Target(frame, p, R)
 
@@ -96,14 +96,14 @@ def _parts(target: Any, where: str) -> tuple[Array | None, Array | None]:
         if R is None and p is None:
             raise ModelError(f"{where} gives neither a position nor a rotation for the frame")
         return R, p
-    given = reals(target, where)
-    if given.shape[-2:] == (4, 4) and given.ndim in (2, 3):
-        return given[..., :3, :3], given[..., :3, 3]
-    if given.shape[-2:] == (3, 3) and given.ndim in (2, 3):
-        return given, None
-    if given.ndim in (1, 2) and given.shape[-1] == 3:
-        return None, given
-    raise ModelError(f"{where} is a position (3,), a rotation (3, 3), (R, p) or a matrix (4, 4), or a batch, not {given.shape}")
+    array = reals(target, where)
+    if array.shape[-2:] == (4, 4) and array.ndim in (2, 3):
+        return array[..., :3, :3], array[..., :3, 3]
+    if array.shape[-2:] == (3, 3) and array.ndim in (2, 3):
+        return array, None
+    if array.ndim in (1, 2) and array.shape[-1] == 3:
+        return None, array
+    raise ModelError(f"{where} is a position (3,), a rotation (3, 3), (R, p) or a matrix (4, 4), or a batch, not {array.shape}")
 
 
 def name_of(frame: str | FrameSymbols) -> str:
@@ -115,25 +115,25 @@ def reach(
     tree: TreeDynamics, targets: Any, near: ArrayLike | None, *, limits: bool, attempts: int, tolerance: float, seed: int
 ) -> Reached | ReachedMany:
     """See `TreeDynamics.reach`."""
-    wanted = read_targets(tree, targets)
+    checked = read_targets(tree, targets)
     home = tree.neutral if near is None else reals(near, "near=")
     if home.ndim not in (1, 2) or home.shape[-1:] != (tree.nq,) or not np.isfinite(home).all():
         raise ModelError(f"near= is a configuration, ({tree.nq},), or a batch of them, not {shown(home)}")
     attempts, tolerance = whole(attempts, "attempts=", 1, MOST_ATTEMPTS), finite(tolerance, "tolerance=")
     limits, seed = truth(limits, "limits="), whole(seed, "seed=", 0)
-    lengths = {len(x) for one in wanted for x, n in ((one.p, 1), (one.R, 2)) if x is not None and x.ndim > n}
+    lengths = {len(x) for target in checked for x, n in ((target.p, 1), (target.R, 2)) if x is not None and x.ndim > n}
     lengths |= {len(home)} if home.ndim == 2 else set()
     if len(lengths) > 1:
         raise ModelError(f"the targets and near= are batches of different lengths: {sorted(lengths)}")
     if not lengths:
-        return _reach_one(tree, wanted, home, limits, attempts, tolerance, seed)
-    found = []
+        return _reach_one(tree, checked, home, limits, attempts, tolerance, seed)
+    results = []
     for k in range(lengths.pop()):
-        chosen = [Target(one.frame, _pick(one.p, 1, k), _pick(one.R, 2, k)) for one in wanted]
-        found.append(_reach_one(tree, chosen, home[k] if home.ndim == 2 else home, limits, attempts, tolerance, seed))
-    if not found:
+        chosen = [Target(target.frame, _pick(target.p, 1, k), _pick(target.R, 2, k)) for target in checked]
+        results.append(_reach_one(tree, chosen, home[k] if home.ndim == 2 else home, limits, attempts, tolerance, seed))
+    if not results:
         raise ModelError("the batch of targets is empty")
-    return ReachedMany.of(found)
+    return ReachedMany.of(results)
 
 
 def _pick(x: Array | None, ndim: int, k: int) -> Array | None:
@@ -141,28 +141,28 @@ def _pick(x: Array | None, ndim: int, k: int) -> Array | None:
 
 
 def _reach_one(
-    tree: TreeDynamics, wanted: list[Target], home: Array, limits: bool, attempts: int, tolerance: float, seed: int
+    tree: TreeDynamics, targets: list[Target], home: Array, limits: bool, attempts: int, tolerance: float, seed: int
 ) -> Reached:
-    search = ReachSearch(tree, wanted, home, limits=limits)
+    search = ReachSearch(tree, targets, home, limits=limits)
     rng = np.random.default_rng(seed)
-    found: list[Array] = []
+    candidates: list[Array] = []
     for k in range(attempts):
         begun = home if k == 0 else tree.random(rng)
         for far in (False, True) if search.far else (False,):
-            found.append(search.run(begun, far=far))
-            if search.met(found[-1], tolerance):
-                return _result(search, found[-1], tolerance)
-    return _result(search, min(found, key=search.miss), tolerance)
+            candidates.append(search.run(begun, far=far))
+            if search.met(candidates[-1], tolerance):
+                return _result(search, candidates[-1], tolerance)
+    return _result(search, min(candidates, key=search.miss), tolerance)
 
 
 def _result(search: ReachSearch, q: Array, tolerance: float) -> Reached:
-    parts, error, open_ = search.lengths(q), search.miss(q), search.open(q)
-    lengths = {name_of(target.frame): pair for target, pair in zip(search.targets, parts, strict=True)}
+    distances, error, open_ = search.lengths(q), search.miss(q), search.open(q)
+    lengths = {name_of(target.frame): pair for target, pair in zip(search.targets, distances, strict=True)}
     if search.met(q, tolerance):
         return Reached(q, error, lengths, True, "all targets are met")
-    far = max(lengths, key=lambda name: np.nanmax(lengths[name]))
-    said = " and ".join(f"{x:.3g} {unit}" for x, unit in zip(lengths[far], ("m", "rad"), strict=True) if np.isfinite(x))
-    message = f"out of reach: at the best configuration found frame '{far}' misses its target by {said}"
+    worst = max(lengths, key=lambda name: np.nanmax(lengths[name]))
+    misses = " and ".join(f"{x:.3g} {unit}" for x, unit in zip(lengths[worst], ("m", "rad"), strict=True) if np.isfinite(x))
+    message = f"out of reach: at the best configuration found frame '{worst}' misses its target by {misses}"
     if open_ > tolerance:
         message += f", and couplings, loops or limits of the robot are missed by {open_:.3g}"
     return Reached(q, error, lengths, False, message)

@@ -68,22 +68,22 @@ class ReachSearch:
         self.tree, self.targets, self.home = tree, targets, home
         self.size = size_of(tree.nodes)
         self.low, self.high = np.full(tree.nv, -np.inf), np.full(tree.nv, np.inf)
-        place = np.full(tree.nv, -1)
+        coordinates = np.full(tree.nv, -1)
         ranges = tree.ranges if limits else {}
         for node in tree.nodes:
             if node.name in ranges and node.kind.nq == node.kind.nv == 1:
-                (self.low[node.iv], self.high[node.iv]), place[node.iv] = ranges[node.name], node.iq
-        self.limited = np.flatnonzero(place >= 0)
-        self.place = place[self.limited]
-        self.ties = [tie for one in tree.fittings if (tie := one.closure(tree)) is not None]
-        self.sides = [side for one in tree.fittings if limits and (side := one.excess(tree)) is not None]
+                (self.low[node.iv], self.high[node.iv]), coordinates[node.iv] = ranges[node.name], node.iq
+        self.limited = np.flatnonzero(coordinates >= 0)
+        self.place = coordinates[self.limited]
+        self.ties = [tie for fitting in tree.fittings if (tie := fitting.closure(tree)) is not None]
+        self.sides = [side for fitting in tree.fittings if limits and (side := fitting.excess(tree)) is not None]
         self.units = velocity_units(tree.nodes, self.span)
 
     @cached_property
     def span(self) -> float:
         """The length of the way: the size of the tree, or the distance of the farthest target, m."""
-        there = [(self.tree.pose(one.frame, self.home)[1], one.p) for one in self.targets if one.p is not None]
-        return max(self.size, *(float(np.linalg.norm(p - wanted)) for p, wanted in there), 0.0)
+        pairs = [(self.tree.pose(target.frame, self.home)[1], target.p) for target in self.targets if target.p is not None]
+        return max(self.size, *(float(np.linalg.norm(p - goal)) for p, goal in pairs), 0.0)
 
     @property
     def far(self) -> bool:
@@ -129,8 +129,8 @@ class ReachSearch:
                 e.append(turn_between(R, target.R))
                 rows.append(J[3:])
         for tie in self.ties:
-            left, slope = tie(q)
-            e.append(TIED * left)
+            gap, slope = tie(q)
+            e.append(TIED * gap)
             rows.append(TIED * slope)
         if self.sides:
             beyond, slope = self.beyond(q)
@@ -140,20 +140,20 @@ class ReachSearch:
 
     def beyond(self, q: Array) -> tuple[Array, Array]:
         """How far q is beyond `sides`, (k,), and the Jacobian, (k, nv)."""
-        parts = [side(q) for side in self.sides]
-        none = (np.zeros(0), np.zeros((0, self.tree.nv)))
-        e, slope = (np.concatenate(part) for part in zip(none, *parts, strict=True))
+        excesses = [side(q) for side in self.sides]
+        empty = (np.zeros(0), np.zeros((0, self.tree.nv)))
+        e, slope = (np.concatenate(column) for column in zip(empty, *excesses, strict=True))
         return e, slope
 
     def lengths(self, q: Array) -> list[tuple[float, float]]:
         """|p − p*|, m, and |log(R R*ᵀ)|, rad, of each target; NaN for parts without a target."""
-        found = []
+        pairs = []
         for target in self.targets:
             R, p, _ = self.tree.pose(target.frame, q)
-            way = math.nan if target.p is None else float(np.linalg.norm(p - target.p))
+            distance = math.nan if target.p is None else float(np.linalg.norm(p - target.p))
             turn = math.nan if target.R is None else float(np.linalg.norm(turn_between(R, target.R)))
-            found.append((way, turn))
-        return found
+            pairs.append((distance, turn))
+        return pairs
 
     def open(self, q: Array) -> float:
         """The largest error of the robot's own couplings, loops and limits."""
@@ -166,9 +166,13 @@ class ReachSearch:
 
     def met(self, q: Array, tolerance: float) -> bool:
         """Whether all errors are within the tolerance (m, rad), or distances are rounding."""
-        rounded = [0.0 if one.p is None else ROUNDED_PLACE * (self.size + float(np.linalg.norm(one.p))) for one in self.targets]
+        rounded = [
+            0.0 if target.p is None else ROUNDED_PLACE * (self.size + float(np.linalg.norm(target.p)))
+            for target in self.targets
+        ]
         missed = [
-            way > max(tolerance, least) or turn > tolerance for (way, turn), least in zip(self.lengths(q), rounded, strict=True)
+            distance > max(tolerance, rounding) or turn > tolerance
+            for (distance, turn), rounding in zip(self.lengths(q), rounded, strict=True)
         ]
         return self.open(q) <= tolerance and not any(missed)
 
@@ -177,40 +181,40 @@ class ReachSearch:
     def run(self, q: Array, *, far: bool = False) -> Array:
         """Steps from q until the targets are met and no configuration nearby is nearer to `near`, or no step helps; far: see
         `step`."""
-        q, radius, careful, last = self.tree.followed(self.clipped(q)), FIRST_TRUST_RADIUS, False, math.inf
+        q, radius, careful, last_length = self.tree.followed(self.clipped(q)), FIRST_TRUST_RADIUS, False, math.inf
         e, J = self.errors(q)
         merit = math.sqrt(e @ e)
         for _ in range(SEARCH_STEPS):
             n = self.way_home(q)
             d = self.bounded_step(q, e, J, n, radius) if careful else self.step(q, e, J, n, radius, far=far and merit >= MET)
-            new, length = self.moved(q, d), float(np.linalg.norm(d / self.units))
-            e_new, J_new = self.errors(new)
+            q_new, length = self.moved(q, d), float(np.linalg.norm(d / self.units))
+            e_new, J_new = self.errors(q_new)
             merit_new = math.sqrt(e_new @ e_new)
             exact = max(merit, merit_new) < MET  # both met: the step only moves nearer to `near`
             if exact:
-                better = length < SLOW_PROGRESS * last or merit_new < 0.1 * merit or self.nearer(new, n)
+                accepted = length < SLOW_PROGRESS * last_length or merit_new < 0.1 * merit or self.nearer(q_new, n)
             else:
-                better = merit_new < merit * (1 - 1e-4)
-            if better:
-                q, e, J, merit, radius = new, e_new, J_new, merit_new, min(2 * radius, FIRST_TRUST_RADIUS)
-                last = length if exact else math.inf
+                accepted = merit_new < merit * (1 - 1e-4)
+            if accepted:
+                q, e, J, merit, radius = q_new, e_new, J_new, merit_new, min(2 * radius, FIRST_TRUST_RADIUS)
+                last_length = length if exact else math.inf
             elif careful or (exact and not self.at_bounds(q)):
                 radius = min(radius, length) / 4
             if radius < STUCK or length < (TARGET_SETTLED if exact else STUCK):
                 if careful or not self.at_bounds(q):
                     break
-                better = False  # at bounds only the bounded step finds which are active
-            careful = not better and not (exact and not self.at_bounds(q))
+                accepted = False  # at bounds only the bounded step finds which are active
+            careful = not accepted and not (exact and not self.at_bounds(q))
         return self.tree.followed(self.corrected(q, e, J))
 
     def corrected(self, q: Array, e: Array, J: Array) -> Array:
         """q after steps to the targets alone, as long as they help: steps that kept near allow errors up to `MET`."""
         for _ in range(END_STEPS):
-            new = self.moved(q, _least(J, -e))
-            e_new, J_new = self.errors(new)
+            q_new = self.moved(q, _least(J, -e))
+            e_new, J_new = self.errors(q_new)
             if not e_new @ e_new < e @ e:
                 break
-            q, e, J = new, e_new, J_new
+            q, e, J = q_new, e_new, J_new
         return q
 
     def nearer(self, q: Array, n: Array) -> bool:
@@ -224,10 +228,10 @@ class ReachSearch:
 
     def room(self, q: Array, radius: float) -> tuple[Array, Array]:
         """The bounds of a step in each velocity, lower and upper."""
-        high, at = radius * self.units, q[self.place]
+        high, limited_q = radius * self.units, q[self.place]
         low, most = -high, high[self.limited]
-        low[self.limited] = np.maximum(-most, np.minimum(self.low[self.limited] - at, 0.0))
-        high[self.limited] = np.minimum(most, np.maximum(self.high[self.limited] - at, 0.0))
+        low[self.limited] = np.maximum(-most, np.minimum(self.low[self.limited] - limited_q, 0.0))
+        high[self.limited] = np.minimum(most, np.maximum(self.high[self.limited] - limited_q, 0.0))
         return low, high
 
     def step(self, q: Array, e: Array, J: Array, n: Array, radius: float, *, far: bool) -> Array:
@@ -236,11 +240,11 @@ class ReachSearch:
         far: the least step is that in rad and spans, in which a way of 1 km is no reason to turn.
         """
         units = self.units if far else np.ones_like(self.units)
-        least = lambda J, b: units * _least(J * units, b)
-        d = n + least(J, -e - J @ n)
+        shortest = lambda J, b: units * _least(J * units, b)
+        d = n + shortest(J, -e - J @ n)
         if self.sides:
             J, e = self.with_sides(q, d, J, e)
-            d = n + least(J, -e - J @ n)
+            d = n + shortest(J, -e - J @ n)
         longest = np.abs(d / self.units).max()
         if not len(self.place):
             return d if longest <= radius else d * (radius / longest)
@@ -249,12 +253,12 @@ class ReachSearch:
         for _ in range(HELD_ROUNDS):
             if not held.any():
                 break
-            wanted = np.where(held, np.clip(d, low, high), n)
-            d = wanted + least(J * ~held, -e - J @ wanted)
-            over = ((d < low) | (d > high)) & ~held
-            if not over.any():
+            d_held = np.where(held, np.clip(d, low, high), n)
+            d = d_held + shortest(J * ~held, -e - J @ d_held)
+            passed = ((d < low) | (d > high)) & ~held
+            if not passed.any():
                 break
-            held |= over
+            held |= passed
         return np.clip(d, low, high)
 
     def with_sides(self, q: Array, d: Array, J: Array, e: Array) -> tuple[Array, Array]:
@@ -272,17 +276,19 @@ class ReachSearch:
         if self.sides:
             J, e = self.with_sides(q, np.clip(n + _least(J, -e - J @ n), low, high), J, e)
         A, b = np.vstack([weight * J, np.eye(self.tree.nv)]), np.concatenate([-weight * e, n])
-        free = least_squares(A, b, ALL_COUNT)
-        if (free >= low).all() and (free <= high).all():  # no bound is active: the bounded problem has the same solution
-            return free
+        unbounded = least_squares(A, b, ALL_COUNT)
+        if (unbounded >= low).all() and (
+            unbounded <= high
+        ).all():  # no bound is active: the bounded problem has the same solution
+            return unbounded
         return lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
 
 
 def _least(J: Array, b: Array) -> Array:
     """Jᵀ (J Jᵀ)⁻¹ b: the shortest d with J d = b, up to the damping `DAMPING_SHARE`."""
     A = J @ J.T
-    own = A.diagonal()
-    A.flat[:: len(A) + 1] = (1 + DAMPING_SHARE) * own + (ROWLESS * own.sum() + 1e-300)
+    diagonal = A.diagonal()
+    A.flat[:: len(A) + 1] = (1 + DAMPING_SHARE) * diagonal + (ROWLESS * diagonal.sum() + 1e-300)
     return np.linalg.solve(A, b) @ J
 
 

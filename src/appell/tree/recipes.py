@@ -23,10 +23,10 @@ def recipe_key(nodes: Sequence[Node], gravity: tuple[float, float, float], *ques
         return ""
     try:
         numbers = [repr(gravity), *(_node(node) for node in nodes)]
-        place = [] if frame is None else [str(frame.node), _numbers(frame.placement)]
+        frame_numbers = [] if frame is None else [str(frame.node), _numbers(frame.placement)]
     except TypeError:
         return ""
-    return digest(generator(*GENERATORS), *question, *place, *numbers)
+    return digest(generator(*GENERATORS), *question, *frame_numbers, *numbers)
 
 
 def _node(node: Node) -> str:

@@ -47,7 +47,7 @@ class Regrouping:
 
 @dataclass(frozen=True, eq=False)
 class _SeenOfBody:
-    """What is observed of a body: its possible twists (rows of six), and functions of its ten numbers (rows of ten)."""
+    """The observable part of a body: its possible twists (rows of six), and functions of its ten numbers (rows of ten)."""
 
     twists: Table
     functions: Table
@@ -56,12 +56,12 @@ class _SeenOfBody:
 def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
     """The exact base parameters of the bodies behind these joints; `reason_against` must be None for each."""
     ground = _SeenOfBody(Matrix.zeros(0, 6), Matrix([_falls(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
-    seen: list[_SeenOfBody] = []
+    observed: list[_SeenOfBody] = []
     vectors = []
     for k, node in enumerate(nodes):
-        parent = seen[node.parent] if node.parent >= 0 else ground
-        found, hidden = _behind(node, parent)
-        seen.append(found)
+        parent = observed[node.parent] if node.parent >= 0 else ground
+        body, hidden = _behind(node, parent)
+        observed.append(body)
         G = _moved(_placement(node))
         for row in range(hidden.rows):
             vector = Matrix.zeros(1, 10 * len(nodes))
@@ -73,28 +73,28 @@ def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
 
 
 def _behind(node: Node, parent: _SeenOfBody) -> tuple[_SeenOfBody, Table]:
-    """What is observed of the body behind a joint, and a basis (rows) of what can be moved to its predecessor."""
+    """The observable part of the body behind a joint, and a basis (rows) of the changes that can move to its predecessor."""
     phis = [_generator(phi) for phi in _twists(node)]
     steps = [_rate(phi) for phi in phis]
     inward = _placement(node).inv()
     carried = [_coordinates(inward * _generator(row) * inward.inv()) for row in _rows(parent.twists)]
     brackets = [_bracket(phi) for phi in phis]
     before = _closed(Matrix.vstack(Matrix.zeros(0, 6), *carried), brackets)
-    own = Matrix.vstack(Matrix.zeros(0, 6), *(_coordinates(phi) for phi in phis))
-    far = _space(parent.functions * _moved(_placement(node)))
-    near = [_energy(_generator(xi), phi) for xi in (*_rows(before), *_rows(own)) for phi in phis]
-    changing = _closed(Matrix.vstack(Matrix.zeros(0, 10), *near, *(far * A for A in steps)), steps)
+    joint_twists = Matrix.vstack(Matrix.zeros(0, 6), *(_coordinates(phi) for phi in phis))
+    inherited = _space(parent.functions * _moved(_placement(node)))
+    local = [_energy(_generator(xi), phi) for xi in (*_rows(before), *_rows(joint_twists)) for phi in phis]
+    changing = _closed(Matrix.vstack(Matrix.zeros(0, 10), *local, *(inherited * A for A in steps)), steps)
     hidden = _kernel(changing, 10)
-    return _SeenOfBody(_space(Matrix.vstack(before, own)), _space(Matrix.vstack(far, changing))), hidden
+    return _SeenOfBody(_space(Matrix.vstack(before, joint_twists)), _space(Matrix.vstack(inherited, changing))), hidden
 
 
 def reason_against(node: Node) -> str | None:
     """Why a joint has no exact regrouping: its motions do not form a group with constant axes. None if it has one."""
     if _columns(node) is None:
         return f"joint '{node.name}' has axes that turn in its own body"
-    found = _twists(node)
-    space = _space(Matrix.vstack(*found))
-    products = [(_generator(a) * _generator(b) - _generator(b) * _generator(a)) for a in found for b in found]
+    twists = _twists(node)
+    space = _space(Matrix.vstack(*twists))
+    products = [(_generator(a) * _generator(b) - _generator(b) * _generator(a)) for a in twists for b in twists]
     larger = _space(Matrix.vstack(space, *map(_coordinates, products))).rows > space.rows
     return f"the motions of joint '{node.name}' are no group" if larger else None
 
@@ -111,10 +111,8 @@ def _columns(node: Node) -> list[list[float]] | None:
     S = node.kind.subspace
     if not S.constant:
         return None
-    here, there = (
-        np.array(S.columns(list(np.linspace(*ends, node.kind.nq))), dtype=float) for ends in ((0.3, 0.7), (1.1, 0.2))
-    )
-    return here.tolist() if np.array_equal(here, there) else None  # Ṡ v = 0 alone does not make S constant
+    S0, S1 = (np.array(S.columns(list(np.linspace(*ends, node.kind.nq))), dtype=float) for ends in ((0.3, 0.7), (1.1, 0.2)))
+    return S0.tolist() if np.array_equal(S0, S1) else None  # Ṡ v = 0 alone does not make S constant
 
 
 def has_rounded_axes(node: Node) -> bool:
@@ -132,8 +130,8 @@ def _exact(values: Any) -> Table:
 def _number(x: Any) -> Any:
     if isinstance(x, sympy.Expr) and x.free_symbols:
         return x.xreplace({f: _number(float(f)) for f in x.atoms(sympy.Float)})
-    near = round(2 * float(x))
-    return Rational(near, 2) if abs(2 * float(x) - near) < CLEAN else Rational(repr(float(x)))
+    nearest = round(2 * float(x))
+    return Rational(nearest, 2) if abs(2 * float(x) - nearest) < CLEAN else Rational(repr(float(x)))
 
 
 def _placement(node: Node) -> Table:
@@ -223,8 +221,8 @@ def _reduced(matrix: Table) -> tuple[Table, tuple[int, ...]]:
     """The reduced row echelon form without its rows of zeros, and its pivots, over the field of the symbols."""
     if not matrix.rows:
         return matrix, ()
-    found, pivots = DomainMatrix.from_Matrix(matrix).to_field().rref()
-    return found.to_Matrix()[: len(pivots), :], tuple(map(int, pivots))
+    echelon, pivots = DomainMatrix.from_Matrix(matrix).to_field().rref()
+    return echelon.to_Matrix()[: len(pivots), :], tuple(map(int, pivots))
 
 
 def _space(matrix: Table) -> Table:
@@ -234,12 +232,12 @@ def _space(matrix: Table) -> Table:
 
 def _closed(matrix: Table, steps: Iterable[Table]) -> Table:
     """The smallest space that contains these rows and is invariant under every step, applied from the right."""
-    found, steps = _space(matrix), list(steps)
+    space, steps = _space(matrix), list(steps)
     while True:
-        larger = _space(Matrix.vstack(found, *(found * step for step in steps))) if found.rows else found
-        if larger.rows == found.rows:
-            return found
-        found = larger
+        larger = _space(Matrix.vstack(space, *(space * step for step in steps))) if space.rows else space
+        if larger.rows == space.rows:
+            return space
+        space = larger
 
 
 def _kernel(rows: Table, n: int) -> Table:
@@ -247,34 +245,34 @@ def _kernel(rows: Table, n: int) -> Table:
     if not rows.rows:
         return sympy.eye(n)
     reduced, pivots = _reduced(rows)
-    free = [j for j in range(n) if j not in pivots]
-    found = Matrix.zeros(len(free), n)
-    for k, j in enumerate(free):
-        found[k, j] = 1
+    free_columns = [j for j in range(n) if j not in pivots]
+    kernel = Matrix.zeros(len(free_columns), n)
+    for k, j in enumerate(free_columns):
+        kernel[k, j] = 1
         for i, pivot in enumerate(pivots):
-            found[k, pivot] = -reduced[i, j]
-    return found
+            kernel[k, pivot] = -reduced[i, j]
+    return kernel
 
 
 def _grouped(hidden: Table, bodies: int) -> Regrouping:
     """Columns in order: a column in the span of those before it is expressed by them, as for the regressor at random states."""
     n = 10 * bodies
     to_pi = _of_ten().inv()
-    inner = Matrix.hstack(*(hidden[:, 10 * k : 10 * k + 10] * to_pi.T for k in range(bodies)))
+    in_pi = Matrix.hstack(*(hidden[:, 10 * k : 10 * k + 10] * to_pi.T for k in range(bodies)))
     order = list(range(n))[::-1]
-    reduced, pivots = _reduced(inner[:, order])
+    reduced, pivots = _reduced(in_pi[:, order])
     dependent = [order[p] for p in pivots]
     independent = [k for k in range(n) if k not in dependent]
-    matrix, lost = Matrix.zeros(len(independent), n), []
-    for place, k in enumerate(independent):
-        matrix[place, k] = 1
+    matrix, unidentifiable = Matrix.zeros(len(independent), n), []
+    for i, k in enumerate(independent):
+        matrix[i, k] = 1
     for row, k in enumerate(dependent):
-        parts = {b: -reduced[row, order.index(b)] for b in independent if reduced[row, order.index(b)] != 0}
-        if not parts:
-            lost.append(k)
-        for b, x in parts.items():
+        coefficients = {b: -reduced[row, order.index(b)] for b in independent if reduced[row, order.index(b)] != 0}
+        if not coefficients:
+            unidentifiable.append(k)
+        for b, x in coefficients.items():
             matrix[independent.index(b), k] = sympy.factor(x)
-    return Regrouping(tuple(independent), tuple(sorted(lost)), matrix)
+    return Regrouping(tuple(independent), tuple(sorted(unidentifiable)), matrix)
 
 
 __all__ = ["Regrouping", "has_rounded_axes", "reason_against", "regrouped"]

@@ -288,8 +288,8 @@ class Attitude(Step):
         return [dot(row, x) for row in self.R]
 
     def matrix_in(self, A: Matrix) -> Matrix:
-        half = [[dot(row, column) for column in zip(*A, strict=True)] for row in self.R]  # R A
-        return [[dot(row, other) for other in self.R] for row in half]
+        RA = [[dot(row, column) for column in zip(*A, strict=True)] for row in self.R]  # R A
+        return [[dot(row, r) for r in self.R] for row in RA]
 
     def symmetric_in(self, A: Matrix) -> Matrix:
         B = self.matrix_in(A)

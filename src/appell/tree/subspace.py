@@ -64,12 +64,12 @@ def derived_subspace(
     q = tuple(Symbol(f"q_{k}", real=True) for k in range(nq))
     v = tuple(Symbol(f"v_{k}", real=True) for k in range(nv))
     word, qd = steps(list(q)), [symbolic(x, "a rate of a joint") for x in rate(list(q), list(v))]
-    along = lambda x: sympy.Add(*(sympy.diff(x, a) * b for a, b in zip(q, qd, strict=True)))
-    V = [sympy.trigsimp(sympy.expand(x)) for x in velocity_of(word, along)]
-    S = [[sympy.diff(x, one) for x in V] for one in v]
+    time_derivative = lambda x: sympy.Add(*(sympy.diff(x, a) * b for a, b in zip(q, qd, strict=True)))
+    V = [sympy.trigsimp(sympy.expand(x)) for x in velocity_of(word, time_derivative)]
+    S = [[sympy.diff(x, v_k) for x in V] for v_k in v]
     if any(x.has(*v) for column in S for x in column):
         raise ModelError("the rate of a joint must be linear in its velocities, q̇ = N(q) v")
-    drift = [sympy.Add(*(along(column[n]) * x for column, x in zip(S, v, strict=True))) for n in range(6)]
+    drift = [sympy.Add(*(time_derivative(column[n]) * x for column, x in zip(S, v, strict=True))) for n in range(6)]
     entries = [symbolic(x, "a step of a joint") for x in _entries(word)]
     arguments: set[Any] = {f.args[0] for x in entries for f in x.atoms(sympy.cos, sympy.sin)}
     arguments |= {f.args[0] for x in V for f in x.atoms(sympy.cos, sympy.sin)}
@@ -90,16 +90,16 @@ def velocity_of(word: Steps, along: Callable[[Any], Any]) -> Six:
     derivative."""
     V: Six = [sympy.Integer(0)] * 6
     for step in word:
-        own: Six = [sympy.Integer(0)] * 6
+        step_velocity: Six = [sympy.Integer(0)] * 6
         if isinstance(step, Turn):
-            own[step.k] = step.c * along(symbolic(step.s, "a sine")) - step.s * along(symbolic(step.c, "a cosine"))
+            step_velocity[step.k] = step.c * along(symbolic(step.s, "a sine")) - step.s * along(symbolic(step.c, "a cosine"))
         elif isinstance(step, Slide):
-            own[3 + step.k] = along(symbolic(step.d, "a distance"))
+            step_velocity[3 + step.k] = along(symbolic(step.d, "a distance"))
         elif isinstance(step, Attitude):
             R = sympy.Matrix(step.R)
             W = R.T * R.applyfunc(along)
-            own[:3] = [W[2, 1], W[0, 2], W[1, 0]]
-        V = add(step.six_out(V), own)
+            step_velocity[:3] = [W[2, 1], W[0, 2], W[1, 0]]
+        V = add(step.six_out(V), step_velocity)
     return V
 
 
@@ -115,11 +115,11 @@ def word_of(word: Sequence[Step]) -> tuple[Array, Array]:
 
 
 def _entries(word: Steps) -> list[Any]:
-    found: list[Any] = []
+    entries: list[Any] = []
     for step in word:
-        found += [step.c, step.s] if isinstance(step, Turn) else [step.d] if isinstance(step, Slide) else []
-        found += [x for row in step.R for x in row] if isinstance(step, Attitude) else []
-    return found
+        entries += [step.c, step.s] if isinstance(step, Turn) else [step.d] if isinstance(step, Slide) else []
+        entries += [x for row in step.R for x in row] if isinstance(step, Attitude) else []
+    return entries
 
 
 def _formulas(exprs: Sequence[Any], letters: Sequence[Symbol]) -> Callable[[Sequence[Scalar]], list[Scalar]]:
@@ -128,10 +128,10 @@ def _formulas(exprs: Sequence[Any], letters: Sequence[Symbol]) -> Callable[[Sequ
     run = numeric_function(list(letters), [exprs[n] for n in moving], [{"cos": scalar.cos, "sin": scalar.sin}])
     numbers = [0.0 if x.free_symbols else float(x) for x in exprs]
 
-    def values(at: Sequence[Scalar]) -> list[Scalar]:
-        found = list(numbers)
-        for n, x in zip(moving, run(*at), strict=True):
-            found[n] = x
-        return found
+    def values(arguments: Sequence[Scalar]) -> list[Scalar]:
+        results = list(numbers)
+        for n, x in zip(moving, run(*arguments), strict=True):
+            results[n] = x
+        return results
 
     return values

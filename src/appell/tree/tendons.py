@@ -49,11 +49,11 @@ class Length:
 
     def forces(self, tree: Tree, F: Any) -> dict[Any, Any]:
         """Velocity → c F."""
-        found: dict[Any, Any] = {}
+        forces: dict[Any, Any] = {}
         for joint, c in self.terms:
             (v,) = tree.speeds(joint)
-            found[v] = found.get(v, 0) + c * F
-        return found
+            forces[v] = forces.get(v, 0) + c * F
+        return forces
 
     def measured(self, tree: Any) -> Callable[[Array], tuple[float, Array]]:
         """q (nq,) → L and ∂L/∂v (nv,)."""
@@ -65,8 +65,8 @@ class Length:
         return lambda q: (self.offset + float(factors @ q), slope)
 
     def locked(self, values: Mapping[str, float]) -> Length:
-        held = sum(c * values[joint] for joint, c in self.terms if joint in values)
-        return Length(tuple((joint, c) for joint, c in self.terms if joint not in values), self.offset + held)
+        fixed = sum(c * values[joint] for joint, c in self.terms if joint in values)
+        return Length(tuple((joint, c) for joint, c in self.terms if joint not in values), self.offset + fixed)
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,14 @@ class Tendon(Fitting):
         return self.length.forces(tree, F) if F != 0 else {}
 
     def constraints(self, tree: Tree) -> list[Any]:
-        L, found = self.length.value(tree), []
+        L, constraints = self.length.value(tree), []
         if isfinite(self.lower) and isfinite(self.upper):
-            found.append(Between(self.lower, L, self.upper, self.name, 0))
+            constraints.append(Between(self.lower, L, self.upper, self.name, 0))
         elif isfinite(self.lower) or isfinite(self.upper):
-            found.append(Unilateral(L - self.lower if isfinite(self.lower) else self.upper - L, self.name, 0))
+            constraints.append(Unilateral(L - self.lower if isfinite(self.lower) else self.upper - L, self.name, 0))
         if self.friction:
-            found.append(Friction(self.length.rate(tree), limit=self.friction, name=f"{self.name}: friction"))
-        return found
+            constraints.append(Friction(self.length.rate(tree), limit=self.friction, name=f"{self.name}: friction"))
+        return constraints
 
     def excess(self, tree: Any) -> Closure | None:
         if not (isfinite(self.lower) or isfinite(self.upper)):
@@ -123,8 +123,8 @@ class Tendon(Fitting):
         return beyond
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
-        left = self.length.locked(values)
-        return replace(self, length=left) if left.terms else None
+        remaining = self.length.locked(values)
+        return replace(self, length=remaining) if remaining.terms else None
 
 
 @dataclass(frozen=True)
@@ -150,22 +150,22 @@ class LengthCoupling(Fitting):
         return [Constraint(self._residual(self.length.value(tree), self.other.value(tree)), self.name)]
 
     def closure(self, tree: Any) -> Closure:
-        own, of = self.length.measured(tree), self.other.measured(tree)
+        length, other_length = self.length.measured(tree), self.other.measured(tree)
         rates = polyder(self.coefficients) if len(self.coefficients) > 1 else (0.0,)
 
-        def left(q: Array) -> tuple[Array, Array]:
-            (L, L_v), (other, other_v) = own(q), of(q)
-            apart = np.array([L - polyval(other, self.coefficients)], dtype=np.float64)
-            return apart, (L_v - polyval(other, rates) * other_v)[None]
+        def residual(q: Array) -> tuple[Array, Array]:
+            (L, L_v), (other, other_v) = length(q), other_length(q)
+            error = np.array([L - polyval(other, self.coefficients)], dtype=np.float64)
+            return error, (L_v - polyval(other, rates) * other_v)[None]
 
-        return left
+        return residual
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
         length, other = self.length.locked(values), self.other.locked(values)
         if length.terms or other.terms:
             return replace(self, length=length, other=other)
-        if abs(left := float(self._residual(length.offset, other.offset))) > 1e-9 * (1 + abs(length.offset)):
-            raise ModelError(f"with these joints locked '{self.name}' does not hold: it misses by {left:.3g}")
+        if abs(misfit := float(self._residual(length.offset, other.offset))) > 1e-9 * (1 + abs(length.offset)):
+            raise ModelError(f"with these joints locked '{self.name}' does not hold: it misses by {misfit:.3g}")
         return None
 
 
@@ -204,15 +204,15 @@ class BallLimit(Fitting):
     def within(self, tree: Any, q: Array) -> Array:
         """The same axes, with smaller angles: (θ − sin θ)/π of uniformly drawn rotations is uniform, and stays so."""
         at, _ = tree.indices(self.joint)
-        own = q[..., at] * np.where(q[..., at][..., 3:] < 0, -1.0, 1.0)
-        length = np.linalg.norm(own[..., :3], axis=-1, keepdims=True)
-        angle = 2 * np.arctan2(length, own[..., 3:])
+        quaternion = q[..., at] * np.where(q[..., at][..., 3:] < 0, -1.0, 1.0)
+        length = np.linalg.norm(quaternion[..., :3], axis=-1, keepdims=True)
+        angle = 2 * np.arctan2(length, quaternion[..., 3:])
         table = np.linspace(0, self.angle, 4001)
         share = (angle - np.sin(angle)) / pi
         smaller = np.interp(share, (table - np.sin(table)) / (self.angle - sin(self.angle)), table)
         q = q.copy()
         q[..., at] = np.concatenate(
-            [own[..., :3] * np.sin(smaller / 2) / np.where(length > 0, length, 1.0), np.cos(smaller / 2)], axis=-1
+            [quaternion[..., :3] * np.sin(smaller / 2) / np.where(length > 0, length, 1.0), np.cos(smaller / 2)], axis=-1
         )
         return q
 
@@ -250,8 +250,8 @@ class ConstantForce(Fitting):
 
     def potential(self, tree: Tree) -> Any:
         p = link_frame(tree, self.frame).at(self.point).position
-        whole = [F - self.carried * g if self.carried else F for F, g in zip(self.force, tree.gravity, strict=True)]
-        return -Add(*(F * x for F, x in zip(whole, p.flat(), strict=True) if F))
+        total = [F - self.carried * g if self.carried else F for F, g in zip(self.force, tree.gravity, strict=True)]
+        return -Add(*(F * x for F, x in zip(total, p.flat(), strict=True) if F))
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,8 @@ class Drive(Fitting):
         return self.length.forces(tree, self.scalar(tree))
 
     def locked(self, values: Mapping[str, float]) -> Fitting | None:
-        left = self.length.locked(values)
-        return replace(self, length=left) if left.terms else None
+        remaining = self.length.locked(values)
+        return replace(self, length=remaining) if remaining.terms else None
 
 
 @dataclass(frozen=True)
@@ -304,10 +304,10 @@ class Thruster(Fitting):
 
     def loads(self, tree: Tree) -> list[Any]:
         name, xyz, rpy = self.frame
-        here = link_frame(tree, name).at(xyz, rpy)
+        frame = link_frame(tree, name).at(xyz, rpy)
         F = kept(self.gain * kept(tree.actuators[self.name], self.control) + self.bias, self.force)
-        on_axes = lambda part: [F * x for x in here.rotation * Matrix([*part])]
-        pairs = ((self.gear[:3], here.velocity.flat()), (self.gear[3:], here.angular_velocity.flat()))
+        on_axes = lambda part: [F * x for x in frame.rotation * Matrix([*part])]
+        pairs = ((self.gear[:3], frame.velocity.flat()), (self.gear[3:], frame.angular_velocity.flat()))
         return [(on_axes(part), u) for part, u in pairs if any(part) and any(u)]  # u = 0: no joint moves the frame
 
 

@@ -58,14 +58,14 @@ def contact_point(
     along the ground, named "name: friction"; static: a larger coefficient at rest.
     """
     refuse_names(frame)
-    name, place = name or frame.name, frame.at(point)
+    name, contact = name or frame.name, frame.at(point)
     plane = _surface(height, ground, floor, belt, f"contact '{name}'")
-    gap = plane.height_of(place.position)
-    w = plane.slip(place.position, place.velocity)
-    axes = plane.axes_at(place.position)
-    ways = tuple(axis.dot(w) for axis in axes[:2])
-    touch = _drawn(Matrix(place.position), axes, ways, name)
-    friction_on = lambda normal: [] if friction is None else [sliding(ways, normal, friction, static, name)]
+    gap = plane.height_of(contact.position)
+    w = plane.slip(contact.position, contact.velocity)
+    axes = plane.axes_at(contact.position)
+    slip_rates = tuple(axis.dot(w) for axis in axes[:2])
+    touch = _drawn(Matrix(contact.position), axes, slip_rates, name)
+    friction_on = lambda normal: [] if friction is None else [sliding(slip_rates, normal, friction, static, name)]
     if one_sided:
         face = put_on(Unilateral(gap, name, restitution), plane, touch)
         return [face, *friction_on(face)]
@@ -75,14 +75,14 @@ def contact_point(
     if friction is not None:
         return [*rows, *friction_on(rows[0])]
     if not slips:
-        rows += [Constraint(way, f"{name}: {'xy'[k]}") for k, way in enumerate(ways)]
+        rows += [Constraint(slip_rate, f"{name}: {'xy'[k]}") for k, slip_rate in enumerate(slip_rates)]
     return [*rows]
 
 
-def _drawn(place: Matrix, axes: Axes, ways: tuple[Expr, ...], name: str) -> DrawnTouch:
+def _drawn(point: Matrix, axes: Axes, slip_rates: tuple[Expr, ...], name: str) -> DrawnTouch:
     """Where the force of a contact is drawn; its friction has the nonzero components, as in `sliding`."""
-    kept = tuple(axis for axis, way in zip(axes[:2], ways, strict=True) if way != 0)
-    return DrawnTouch(place, axes[2], kept, f"{name}: friction")
+    directions = tuple(axis for axis, slip_rate in zip(axes[:2], slip_rates, strict=True) if slip_rate != 0)
+    return DrawnTouch(point, axes[2], directions, f"{name}: friction")
 
 
 def _surface(height: Any, ground: Any, floor: FrameSymbols | None, belt: Sequence[Any], what: str) -> FloorPlane:
@@ -119,16 +119,16 @@ def contact_sphere(
     plane = _surface(height, None, floor, belt, f"sphere '{name}'")
     arm = -r * plane.axes[2]
     w = plane.slip(ball.position + arm, ball.velocity + ball.angular_velocity.cross(arm))
-    ways = tuple(axis.dot(w) for axis in plane.axes[:2])
-    touch = _drawn(Matrix(ball.position + arm), plane.axes, ways, name)
+    slip_rates = tuple(axis.dot(w) for axis in plane.axes[:2])
+    touch = _drawn(Matrix(ball.position + arm), plane.axes, slip_rates, name)
     face = put_on(Unilateral(plane.height_of(ball.position) - r, name, restitution), plane, touch)
-    return [face] if friction is None else [face, sliding(ways, face, friction, static, name)]
+    return [face] if friction is None else [face, sliding(slip_rates, face, friction, static, name)]
 
 
-def _refuse_option(options: Mapping[str, Any], key: str, why: str) -> None:
+def _refuse_option(options: Mapping[str, Any], key: str, reason: str) -> None:
     """Raises for an option of a shape that the shape sets by itself."""
     if key in options:
-        raise ArgumentError(f"{key}= is not an option here: {why}")
+        raise ArgumentError(f"{key}= is not an option here: {reason}")
 
 
 @checked_keywords()
@@ -145,8 +145,8 @@ def contact_capsule(
     half, e = _half(length, name), _unit(axis, name)
     ends = [[sign * half * x for x in e] for sign in (-1, 1)]
     return [
-        one for k, centre in enumerate(ends, start=1)
-        for one in contact_sphere(frame, radius, centre=centre, name=f"{name}: {k}", **options)
+        item for k, centre in enumerate(ends, start=1)
+        for item in contact_sphere(frame, radius, centre=centre, name=f"{name}: {k}", **options)
     ]  # fmt: skip
 
 
@@ -170,8 +170,8 @@ def contact_box(
         raise ModelError(f"the centre of box '{name}' has three parts, not {len(middle)}")
     shifted = [[a + b for a, b in zip(corner, middle, strict=True)] for corner in corners]
     return [
-        one for k, corner in enumerate(shifted, start=1)
-        for one in contact_point(frame, corner, one_sided=True, name=f"{name}: {k}", **options)
+        item for k, corner in enumerate(shifted, start=1)
+        for item in contact_point(frame, corner, one_sided=True, name=f"{name}: {k}", **options)
     ]  # fmt: skip
 
 
@@ -193,8 +193,8 @@ def spheres_touch(
     """
     refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
-    here = lambda frame, radius: _TouchedBody(frame, _radius(radius, name), Matrix([0, 0, 0]))
-    return _bodies_touch(here(a, radius_a), here(b, radius_b), restitution, friction, static, name)
+    touched = lambda frame, radius: _TouchedBody(frame, _radius(radius, name), Matrix([0, 0, 0]))
+    return _bodies_touch(touched(a, radius_a), touched(b, radius_b), restitution, friction, static, name)
 
 
 @checked_keywords()
@@ -222,11 +222,11 @@ def sphere_and_capsule_touch(
     refuse_names(ball, bar)
     name = name or f"{ball.name}-{bar.name}"
     half, v = _half(length, name), Matrix(bar.rotation * _unit(axis, name))
-    along = Matrix(ball.position - bar.position).dot(v)
-    t = _kept_within(along, half)
-    near = _TouchedBody(bar, _radius(bar_radius, name), Matrix(t * v))
-    far = _TouchedBody(ball, _radius(radius, name), Matrix([0, 0, 0]))
-    return _bodies_touch(near, far, restitution, friction, static, name)
+    projection = Matrix(ball.position - bar.position).dot(v)
+    t = _kept_within(projection, half)
+    on_bar = _TouchedBody(bar, _radius(bar_radius, name), Matrix(t * v))
+    on_ball = _TouchedBody(ball, _radius(radius, name), Matrix([0, 0, 0]))
+    return _bodies_touch(on_bar, on_ball, restitution, friction, static, name)
 
 
 @checked_keywords()
@@ -260,8 +260,8 @@ def capsules_touch(
     half_a, half_b = _half(length_a, name), _half(length_b, name)
     u, v = Matrix(a.rotation * _unit(axis_a, name)), Matrix(b.rotation * _unit(axis_b, name))
     w, c, across = Matrix(b.position - a.position), u.dot(v), u.cross(v)
-    first = _kept_within((w.dot(u) - c * w.dot(v)) / (across.dot(across) + PARALLEL), half_a)
-    t = _kept_within(c * first - w.dot(v), half_b)
+    s0 = _kept_within((w.dot(u) - c * w.dot(v)) / (across.dot(across) + PARALLEL), half_a)
+    t = _kept_within(c * s0 - w.dot(v), half_b)
     s = _kept_within(c * t + w.dot(u), half_a)
     ends = _TouchedBody(a, _radius(radius_a, name), Matrix(s * u)), _TouchedBody(b, _radius(radius_b, name), Matrix(t * v))
     return _bodies_touch(*ends, restitution, friction, static, name)
@@ -295,12 +295,12 @@ class _TouchedBody:
 
 
 def _bodies_touch(a: _TouchedBody, b: _TouchedBody, restitution: Any, friction: Any, static: Any, name: str) -> Touch:
-    between = Matrix(b.centre - a.centre)
-    d = sqrt(between.dot(between))
+    separation = Matrix(b.centre - a.centre)
+    d = sqrt(separation.dot(separation))
     face = Unilateral(d - a.radius - b.radius, name, restitution)
     if friction is None:
         return [face]
-    n = between / d
+    n = separation / d
     slip = b.velocity(-b.radius * n) - a.velocity(a.radius * n)
     return [face, sliding(tuple(e.dot(slip) for e in _tangents(n)), face, friction, static, name)]
 

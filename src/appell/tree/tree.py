@@ -156,8 +156,8 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
     def _like(self, joints: Sequence[Joint], gravity: Sequence[Any], fittings: Sequence[Fitting]) -> Tree:
         """A tree with other joints or numbers, otherwise like this one."""
-        said = {"name": self.name, "notes": self.notes, "backend": self._backend}
-        tree = Tree(joints, gravity=gravity, fittings=fittings, **said)
+        options = {"name": self.name, "notes": self.notes, "backend": self._backend}
+        tree = Tree(joints, gravity=gravity, fittings=fittings, **options)
         tree.source, tree.shapes = self.source, self.shapes
         return tree
 
@@ -166,11 +166,11 @@ class Tree(TreeDynamics, RobotFiles, Described):
             raise ModelError(f"with_parameters takes {{symbol: number, …}}, not {shown(values)}")
         return bound(self.parameters, values, self.name, hint="with_parameters({symbol: number, …})")
 
-    def _refuse_symbols(self, wanted: str) -> None:
+    def _refuse_symbols(self, need: str) -> None:
         if self.parameters:
             names = ", ".join(map(str, self.parameters))
             raise ModelError(
-                f"{self.name} has symbols for {names}; {wanted} numbers: "
+                f"{self.name} has symbols for {names}; {need} numbers: "
                 f"{type(self).__name__.lower()}.with_parameters({{{self.parameters[0]}: …}}) has them"
             )
 
@@ -191,8 +191,8 @@ class Tree(TreeDynamics, RobotFiles, Described):
 
         A tree with symbols for masses and lengths gives an ordinary `System` in them (`TreeSystem.symbolic`).
         """
-        said = TreeSystem(self, constraints, forces, potential, loads, rates=rates, name=name)
-        return said.symbolic() if self.parameters else said
+        system = TreeSystem(self, constraints, forces, potential, loads, rates=rates, name=name)
+        return system.symbolic() if self.parameters else system
 
     def joint(self, name: str) -> Any:
         """The coordinate of a joint, for `system(…)`; x.d is its velocity. Several coordinates come as a tuple."""
@@ -206,17 +206,20 @@ class Tree(TreeDynamics, RobotFiles, Described):
     def lock(self, values: Mapping[str, Any]) -> Tree:
         """The same tree with some joints welded at these values: joint → value, or values where it has several coordinates."""
         joints = locked(self, values)
-        at = {name: float(np.ravel(value)[0]) for name, value in values.items()}
-        left = [one for fitting in self.fittings if (one := fitting.locked(at)) is not None]
-        tree = self._like(joints, self.gravity, left)
-        tree.notes = (*tree.notes, f"locked: {', '.join(at)}; the limits, damping and friction of locked joints do not act")
+        positions = {name: float(np.ravel(value)[0]) for name, value in values.items()}
+        fittings = [remaining for fitting in self.fittings if (remaining := fitting.locked(positions)) is not None]
+        tree = self._like(joints, self.gravity, fittings)
+        tree.notes = (
+            *tree.notes,
+            f"locked: {', '.join(positions)}; the limits, damping and friction of locked joints do not act",
+        )
         return tree
 
     @property
     def limits(self) -> dict[str, Limits]:
         """The design limits of the joints that have some: by name, in the order of q; `<limit>` of URDF files."""
-        said = {joint.name: joint.limits for joint in self.joints if joint.limits is not None}
-        return {node.name: said[node.name] for node in self.nodes if node.name in said}
+        stated = {joint.name: joint.limits for joint in self.joints if joint.limits is not None}
+        return {node.name: stated[node.name] for node in self.nodes if node.name in stated}
 
     @property
     def ranges(self) -> dict[str, tuple[float, float]]:
@@ -227,7 +230,7 @@ class Tree(TreeDynamics, RobotFiles, Described):
     @property
     def couplings(self) -> tuple[Coupling, ...]:
         """Joints that follow others, `<mimic>` of files."""
-        return tuple(one for one in self.fittings if isinstance(one, Coupling))
+        return tuple(fitting for fitting in self.fittings if isinstance(fitting, Coupling))
 
     def stops(self, *joints: str, restitution: Any = 0) -> list[Between | Unilateral]:
         """The limits of these joints (by default of all that have some) as constraints for `system(…)`, named after the joints.
@@ -286,12 +289,12 @@ class Tree(TreeDynamics, RobotFiles, Described):
         return equations(bodies_of(self.nodes), self.gravity, self.name)
 
 
-def _fittings(given: Any) -> tuple[Fitting, ...]:
-    found = tuple(items_of(given, "fittings="))
-    for one in found:
-        if not isinstance(one, Fitting):
-            raise ModelError(f"fittings= takes those of appell.tree.fittings, such as JointStops(), not {shown(one)}")
-    return found
+def _fittings(listed: Any) -> tuple[Fitting, ...]:
+    fittings = tuple(items_of(listed, "fittings="))
+    for fitting in fittings:
+        if not isinstance(fitting, Fitting):
+            raise ModelError(f"fittings= takes those of appell.tree.fittings, such as JointStops(), not {shown(fitting)}")
+    return fittings
 
 
 def _rebuilt(joints: Any, gravity: Any, name: str, notes: Any, backend: str) -> Tree:

@@ -22,15 +22,15 @@ def outline(tree: Tree) -> str:
         body = f" → {joint.link}" if joint.link else ""
         limit = tree.limits.get(joint.name)
         ends = (-inf, inf) if limit is None else (limit.lower, limit.upper)
-        said = "" if ends == (-inf, inf) else f", {ends[0]:g} … {ends[1]:g}"
-        lines.append(f"{'  ' * (depth[joint.name] + 1)}{joint.name} ({joint.kind}{said}){body}")
+        range_text = "" if ends == (-inf, inf) else f", {ends[0]:g} … {ends[1]:g}"
+        lines.append(f"{'  ' * (depth[joint.name] + 1)}{joint.name} ({joint.kind}{range_text}){body}")
     return "\n".join([*lines, *(f"note: {note}" for note in tree.notes)])
 
 
 def table(tree: Tree) -> str:
     """Name, kind, predecessor and mass of each joint that moves, with notes, in HTML."""
-    on = lambda n: tree.nodes[n.parent].name if n.parent >= 0 else "ground"
-    rows = [(n.name, n.kind.name, on(n), n.inertia.m) for n in tree.nodes[:JOINTS_LISTED]]
+    predecessor = lambda n: tree.nodes[n.parent].name if n.parent >= 0 else "ground"
+    rows = [(n.name, n.kind.name, predecessor(n), n.inertia.m) for n in tree.nodes[:JOINTS_LISTED]]
     cells = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     more = f"<p>… and {len(tree.nodes) - JOINTS_LISTED} more</p>" if len(tree.nodes) > JOINTS_LISTED else ""
     head = "<tr><th>joint</th><th>kind</th><th>on</th><th>mass behind it, kg</th></tr>"

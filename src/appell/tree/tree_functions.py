@@ -54,13 +54,13 @@ def frame_function(
 ) -> Fn:
     """ "placement" (R, p), "jacobian" (6, nv) or "pose" (R, p, J) of one frame."""
     q = algebra.symbols("q", subject.nq)
-    where = (subject.layout, frame.node, frame.placement, scalars(q))
+    at_frame = (subject.layout, frame.node, frame.placement, scalars(q))
     outputs: dict[str, Part] = {}
     if question in ("placement", "pose"):
-        pose = kinematics.frame_pose(*where)
+        pose = kinematics.frame_pose(*at_frame)
         outputs |= {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
     if question in ("jacobian", "pose"):
-        J = kinematics.frame_jacobian(*where, reference)
+        J = kinematics.frame_jacobian(*at_frame, reference)
         outputs["J"] = (stacked([x for row in J for x in row]), (6, subject.nv))
     return make_fn(question, _shaped({"q": q, **(more or {})}), _heard({"q": q}, outputs))
 
@@ -139,24 +139,24 @@ def _rate(s: Subject, q: Value, v: Value) -> dict[str, Part]:
 
 def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Part]:
     a = stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau)))
-    parts = solved(*_inverse_parts(s, q, v, a))
-    return {name: _matrix(part) for name, part in zip(("a_q", "a_v", "a_tau"), parts, strict=True)}
+    matrices = solved(*_inverse_parts(s, q, v, a))
+    return {name: _matrix(matrix) for name, matrix in zip(("a_q", "a_v", "a_tau"), matrices, strict=True)}
 
 
 def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
-    parts = _inverse_parts(s, q, v, a)
-    return {name: _matrix(part) for name, part in zip(("tau_q", "tau_v", "tau_a"), parts, strict=True)}
+    matrices = _inverse_parts(s, q, v, a)
+    return {name: _matrix(matrix) for name, matrix in zip(("tau_q", "tau_v", "tau_a"), matrices, strict=True)}
 
 
 def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows, Rows]:
     """∂τ/∂q N, ∂τ/∂v, M: by one pass where S is constant on body axes for every joint, else by differentiating the graph."""
     if all(link.node.kind.subspace.constant for link in s.layout.links):
         return rnea_derivatives(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))
-    free = algebra.symbols("a", s.nv)
-    tau = stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(free)))
+    a_free = algebra.symbols("a", s.nv)
+    tau = stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(a_free)))
     N = algebra.jacobian(_rate(s, q, v)["qd"][0], v)
-    parts = (algebra.jacobian(tau, q) @ N, algebra.jacobian(tau, v), algebra.jacobian(tau, free))
-    rows = [[[X[i, j] for j in range(s.nv)] for i in range(s.nv)] for X in algebra.substitute_all(parts, [free], [a])]
+    derivatives = (algebra.jacobian(tau, q) @ N, algebra.jacobian(tau, v), algebra.jacobian(tau, a_free))
+    rows = [[[X[i, j] for j in range(s.nv)] for i in range(s.nv)] for X in algebra.substitute_all(derivatives, [a_free], [a])]
     tau_q, tau_v, M = ([[0.0 if is_constant_zero(x) else x for x in row] for row in X] for X in rows)
     return tau_q, tau_v, M
 

@@ -89,19 +89,21 @@ class TreeSystem(System):
         self._add_states({q: rate for joint in joints for q, rate in joint.rates.items()}, rates)
         self.bodies, self.loads = (), ()
         self.springs = tuple(springs)
-        own = [self._expression(load.potential, f"'{load.name}'", level=0) for load in springs]
+        potentials = [self._expression(load.potential, f"'{load.name}'", level=0) for load in springs]
         self.potential_given = self._expression(potential, "potential", level=0)
-        own += [self._expression(one.potential(tree), "the potential of a fitting", level=0) for one in tree.fittings]
-        self.potential = self.potential_given + sum(own, Integer(0))
+        potentials += [
+            self._expression(fitting.potential(tree), "the potential of a fitting", level=0) for fitting in tree.fittings
+        ]
+        self.potential = self.potential_given + sum(potentials, Integer(0))
         self._restrict([*_fitted(tree, constraints), *constraints])
         damping = [d for node in tree.nodes for d in node.damping]
-        fitted = [self._forces(one.forces(tree)) for one in tree.fittings]
+        fitted = [self._forces(fitting.forces(tree)) for fitting in tree.fittings]
         self.forces = tuple(
-            Add(Q - d * v if d else Q, *more)
-            for Q, d, v, *more in zip(self._forces(forces or {}), damping, self.velocities, *fitted, strict=True)
+            Add(Q - d * v if d else Q, *fitting_forces)
+            for Q, d, v, *fitting_forces in zip(self._forces(forces or {}), damping, self.velocities, *fitted, strict=True)
         )
-        given: Any = pairs
-        self.frame_loads = tuple(self._load(tuple(F), tuple(u)) for F, u in given)
+        checked_pairs: Any = pairs
+        self.frame_loads = tuple(self._load(tuple(F), tuple(u)) for F, u in checked_pairs)
         self._finish()
 
     def _finish(self) -> None:
@@ -153,9 +155,9 @@ class TreeSystem(System):
 
     def _named(self, name: str, where: str) -> Any:
         """A coordinate or velocity by name; the name of a joint means its single velocity."""
-        found = super()._named(name, where)
-        if found != name or name not in (node.name for node in self.tree.nodes):
-            return found
+        symbol = super()._named(name, where)
+        if symbol != name or name not in (node.name for node in self.tree.nodes):
+            return symbol
         velocity, *others = joint_symbols(self.tree, name)[1]
         if others:
             names = ", ".join(map(str, (velocity, *others)))
@@ -185,22 +187,22 @@ class TreeSystem(System):
         return force, velocity
 
 
-def _fitted(tree: Tree, given: tuple[Any, ...]) -> list[Any]:
+def _fitted(tree: Tree, stated: tuple[Any, ...]) -> list[Any]:
     """The constraints of the fittings of a tree, except those replaced by a given constraint of the same name."""
-    names = {getattr(one, "name", None) for one in given}
-    return [one for fitting in tree.fittings for one in fitting.constraints(tree) if one.name not in names]
+    names = {getattr(constraint, "name", None) for constraint in stated}
+    return [constraint for fitting in tree.fittings for constraint in fitting.constraints(tree) if constraint.name not in names]
 
 
-def _flat(given: Any) -> tuple[Any, ...]:
+def _flat(constraints: Any) -> tuple[Any, ...]:
     """Constraints in a flat tuple, nested lists expanded."""
-    if not isinstance(given, Iterable):
-        return (given,)
-    items = items_of(given, "constraints=")
-    return tuple(one for item in items for one in (_flat(item) if isinstance(item, list | tuple) else (item,)))
+    if not isinstance(constraints, Iterable):
+        return (constraints,)
+    items = items_of(constraints, "constraints=")
+    return tuple(entry for item in items for entry in (_flat(item) if isinstance(item, list | tuple) else (item,)))
 
 
-def _rebuilt(tree: Tree, given: Mapping[str, Any]) -> TreeSystem:
-    return TreeSystem(tree, **given)
+def _rebuilt(tree: Tree, arguments: Mapping[str, Any]) -> TreeSystem:
+    return TreeSystem(tree, **arguments)
 
 
 def joint_symbols(tree: Tree, joint: str) -> tuple[tuple[Any, ...], tuple[Jet, ...]]:

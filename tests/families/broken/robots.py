@@ -17,7 +17,7 @@ BREAKAGES = [
     Breakage(
         "limits that are no numbers are used",
         "tree/readers/urdf.py",
-        '        if math.isnan(found[key]):',
+        '        if math.isnan(values[key]):',
         '        if False:',
         {
             "robot_input.files_that_are_used_without_a_part": (0, 4),
@@ -26,7 +26,7 @@ BREAKAGES = [
     Breakage(
         "a joint is locked wherever it is told",
         "tree/locked.py",
-        '        if name in values and not lower <= at <= upper:',
+        '        if name in values and not lower <= position <= upper:',
         '        if False:',
         {
             "robot_input.requests_that_cannot_be_met": (1,),

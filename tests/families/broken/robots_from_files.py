@@ -35,7 +35,7 @@ BREAKAGES = [
     Breakage(
         "a joint may have the same symbol twice",
         "tree/symbols/joint_symbols.py",
-        '    if not taken and not twice:',
+        '    if not taken and not repeated:',
         '    if not taken:',
         {
             "robots_from_files.free_joints_called_like_axes": (0, 1),
@@ -53,8 +53,8 @@ BREAKAGES = [
     Breakage(
         "limits of balls and tendons do not hold a search",
         "tree/reach_search.py",
-        'if limits and (side := one.excess(tree)) is not None]',
-        'if False and (side := one.excess(tree)) is not None]',
+        'if limits and (side := fitting.excess(tree)) is not None]',
+        'if False and (side := fitting.excess(tree)) is not None]',
         {
             "robots_from_files.limits_of_several_coordinates": (0, 1, 2),
         },
@@ -62,7 +62,7 @@ BREAKAGES = [
     Breakage(
         "balls are drawn beyond their limits",
         "tree/configuration.py",
-        '            q = one.within(self, q)',
+        '            q = fitting.within(self, q)',
         '            pass',
         {
             "robots_from_files.limits_of_several_coordinates": (0, 1),

@@ -8,7 +8,7 @@ BREAKAGES = [
     Breakage(
         "actuators with names alike share an input",
         "tree/actuators.py",
-        '        while word in taken:',
+        '        while symbol in used:',
         '        while False:',
         {
             "robots_from_mjcf.actuators_with_names_alike": (0, 1, 12),
@@ -26,7 +26,7 @@ BREAKAGES = [
     Breakage(
         "the flag that disables all constraints is overlooked",
         "tree/readers/mjcf_fittings.py",
-        ' and not (name in SOLVED_FLAGS and off("CONSTRAINT"))',
+        ' and not (name in SOLVED_FLAGS and disabled("CONSTRAINT"))',
         '',
         {
             "robots_from_mjcf.constraints_that_a_flag_switches_off": (0, 2, 3),
@@ -80,7 +80,7 @@ BREAKAGES = [
     Breakage(
         "tendons and equalities keep the names of joints",
         "tree/readers/mjcf_fittings.py",
-        '            while name in taken:',
+        '            while name in used:',
         '            while False:',
         {
             "robots_from_mjcf.joints_called_like_other_parts": (2, 5),
@@ -98,7 +98,7 @@ BREAKAGES = [
     Breakage(
         "axes that are parallel up to rounding are taken for different",
         "tree/base_parameters.py",
-        '    return found if found.rank < rank else None',
+        '    return base if base.rank < rank else None',
         '    return None',
         {
             "robot_parameters.base_parameters_of_any_joints": (85, 86, 88),
@@ -116,7 +116,7 @@ BREAKAGES = [
     Breakage(
         "bodies that differ from plain least squares raise no doubt",
         "tree/identified.py",
-        '    if not far.max(initial=0.0) > ESTIMATES_APART:',
+        '    if not deviation.max(initial=0.0) > ESTIMATES_APART:',
         '    if True:',
         {
             "robot_parameters.bodies_that_cannot_be": (0, 1, 2),

@@ -75,8 +75,8 @@ def free_motion(body: RigidBody, r_c: Any = (0, 0, 0), axes: Any = "body") -> Fr
         raise ModelError(f"free_motion takes a RigidBody, not {type(body).__name__}")
     if isinstance(axes, str) and axes not in ("body", "space"):
         raise ModelError(f"axes={shown(axes)}; choose 'body', 'space', or give a rotation matrix, angles or a quaternion")
-    known = {"body": sympy.eye(3), "space": body.orientation.rotation}
-    R = known[axes] if isinstance(axes, str) else attitude(axes).rotation
+    rotations = {"body": sympy.eye(3), "space": body.orientation.rotation}
+    R = rotations[axes] if isinstance(axes, str) else attitude(axes).rotation
     return FreeBody(body.mass, body.inertia, vector(r_c, "r_c"), R, body.name)
 
 
@@ -100,8 +100,8 @@ class FreeBody:
     name: str = "body"
 
     def __post_init__(self) -> None:
-        own = {str(s) for s in (*self.w, *self.omega, *self.omega_dot, *self.force, *self.moment)}
-        taken = sorted(own & {str(s) for s in self.parameters})
+        components = {str(s) for s in (*self.w, *self.omega, *self.omega_dot, *self.force, *self.moment)}
+        taken = sorted(components & {str(s) for s in self.parameters})
         if taken:
             raise ModelError(f"'{taken[0]}' is a component of the motion or the force of {self.name}; rename the parameter")
 
@@ -145,8 +145,8 @@ class FreeBody:
     @cached_property
     def parameters(self) -> tuple[Any, ...]:
         """The symbols in mass, inertia, r_c and rotation, by name."""
-        found = Matrix([self.mass, *self.inertia, *self.r_c, *self.rotation]).free_symbols
-        return tuple(sorted(found, key=str))
+        symbols = Matrix([self.mass, *self.inertia, *self.r_c, *self.rotation]).free_symbols
+        return tuple(sorted(symbols, key=str))
 
     @cached_property
     def _turned(self) -> tuple[Matrix, Matrix]:
@@ -167,9 +167,9 @@ class FreeBody:
         if self.rotation == sympy.eye(3):
             return {}
         (r, J), (r_, J_) = self._turned, self._names
-        named: dict[Symbol, Any] = {J_[i][k]: J[i, k] for i in range(3) for k in range(i, 3)}
-        named |= dict(zip(r_, r.flat(), strict=True))
-        return {s: value for s, value in named.items() if not value.is_number}
+        entries: dict[Symbol, Any] = {J_[i][k]: J[i, k] for i in range(3) for k in range(i, 3)}
+        entries |= dict(zip(r_, r.flat(), strict=True))
+        return {s: value for s, value in entries.items() if not value.is_number}
 
     @cached_property
     def _on_axes(self) -> tuple[list[Any], list[list[Any]]]:
@@ -213,9 +213,9 @@ class FreeBody:
     def with_parameters(self, values: Mapping[Any, Any]) -> FreeBody:
         """The same body with numbers for all its `parameters`, by symbol or name."""
         table = bound(self.parameters, values, self.name, hint="with_parameters({symbol: number, …})")
-        put = {s: sympy.Float(x, 17) for s, x in table.items()}
-        parts = {part: getattr(self, part).xreplace(put) for part in ("mass", "inertia", "r_c", "rotation")}
-        return replace(self, **parts)
+        numbers = {s: sympy.Float(x, 17) for s, x in table.items()}
+        changes = {field: getattr(self, field).xreplace(numbers) for field in ("mass", "inertia", "r_c", "rotation")}
+        return replace(self, **changes)
 
     def acceleration(self, omega: ArrayLike, force: ArrayLike, moment: ArrayLike) -> tuple[Array, Array]:
         """(w, ω̇), (3,) each, from ω, the sum of the forces (N) and of their moments about A (N m): (2.1) or (2.3) solved.
@@ -260,8 +260,8 @@ class FreeBody:
         """Unicode: S and the equations in vectors, then in components."""
         write = lambda x: letters.text(x, self._motion)
         S, equations = self.numbers
-        where = "its centre of mass" if self.point == "c" else "its point A"
-        rows = [f"{self.name} in free motion about {where}, Golubev 2014"]
+        point = "its centre of mass" if self.point == "c" else "its point A"
+        rows = [f"{self.name} in free motion about {point}, Golubev 2014"]
         rows += [f"({number})  {VECTORS[number][0]}" for number in self.numbers]
         rows += [f"       {letters.letter(s)} = {write(value)}" for s, value in self.definitions.items()]
         rows += [f"({S})  S = {write(self.S)}"]

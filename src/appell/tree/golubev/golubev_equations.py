@@ -236,11 +236,11 @@ def _finished(
 
 def behind(bodies: Sequence[Body], n: int) -> list[int]:
     """n and every body behind it, μ >= ν in a chain."""
-    found = {n}
+    carried = {n}
     for k in range(n + 1, len(bodies)):
-        if bodies[k].parent in found:
-            found.add(k)
-    return sorted(found)
+        if bodies[k].parent in carried:
+            carried.add(k)
+    return sorted(carried)
 
 
 def lever(kins: Sequence[Kin], n: int, k: int) -> Vector:
@@ -250,8 +250,8 @@ def lever(kins: Sequence[Kin], n: int, k: int) -> Vector:
 
 def inertia_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:
     """Σ_{μ behind ν} [P_ν P_μ × m σ + c × m w + J Ω̇ + Ω × K*], the left side of (3.12), and before e· of (3.14), (4.3)."""
-    parts = [plus(cross(lever(kins, n, k), times(bodies[k].m, kins[k].sigma)), kins[k].L) for k in behind(bodies, n)]
-    return plus(*parts)
+    moments = [plus(cross(lever(kins, n, k), times(bodies[k].m, kins[k].sigma)), kins[k].L) for k in behind(bodies, n)]
+    return plus(*moments)
 
 
 def first_moment(bodies: Sequence[Body], kins: Sequence[Kin], n: int) -> Vector:

@@ -120,12 +120,12 @@ class GolubevEquations:
     @cached_property
     def equations(self) -> tuple[NumberedEquation, ...]:
         """(3.10), (3.12) of a floating base, then (3.14) or (4.3) of every hinge."""
-        found: list[NumberedEquation] = []
+        base_rows: list[NumberedEquation] = []
         if self._floating:
             for number, build in (("3.10", golubev.momentum_equation), ("3.12", golubev.base_equation)):
                 sides = zip(*build(self.bodies, self.kins, self.state.g), strict=True)
-                found += [_numbered(number, 1, left, right) for left, right in sides]
-        return (*found, *self._rows(self._hinge_number, golubev.hinge_equation))
+                base_rows += [_numbered(number, 1, left, right) for left, right in sides]
+        return (*base_rows, *self._rows(self._hinge_number, golubev.hinge_equation))
 
     @cached_property
     def simplified(self) -> tuple[NumberedEquation, ...]:
@@ -174,10 +174,10 @@ class GolubevEquations:
     @cached_property
     def _weights(self) -> tuple[list[NumberedEquation], list[Any]]:
         """The definitions of Q_ν, and M_ν + Q_ν."""
-        found: list[NumberedEquation] = []
+        definitions: list[NumberedEquation] = []
         number, torque = "3.8" if self.aligned else "4.2", partial(golubev.gravity_torque, self.bodies, self.kins, self.state)
-        weight = lambda n: _named(found, number, f"Q_{n + 1}", torque(n))
-        return found, [0 if hinge is None else hinge.torque + weight(n) for n, hinge in enumerate(self.state.hinges)]
+        weight = lambda n: _named(definitions, number, f"Q_{n + 1}", torque(n))
+        return definitions, [0 if hinge is None else hinge.torque + weight(n) for n, hinge in enumerate(self.state.hinges)]
 
     def _rows(self, number: str, form: Form) -> list[NumberedEquation]:
         loads = self._weights[1]
@@ -212,8 +212,8 @@ class GolubevEquations:
     def statements(self) -> str:
         """LaTeX of the numbered equations for any chain, with sums, as the source writes them, corrected."""
         meaning = STATEMENT | (SPATIAL if "4.3" in self.numbers else {})
-        here = {*self.numbers, "5.4"} if "5.3" in self.numbers else {*self.numbers}
-        rows = [rf"{meaning[number]} \tag{{{number}}}" for number in STATEMENT if number in here]
+        numbers = {*self.numbers, "5.4"} if "5.3" in self.numbers else {*self.numbers}
+        rows = [rf"{meaning[number]} \tag{{{number}}}" for number in STATEMENT if number in numbers]
         return "\n".join(rf"\[{row}\]" for row in rows)
 
     def latex(self) -> str:
@@ -235,8 +235,8 @@ class GolubevEquations:
         to = letters.text if script is TEXT else letters.latex
         show = lambda item: f"{to(item.left, self.motion)} = {to(item.right, self.motion)}"
         extra = [item for item in self.definitions if item.number in ("3.1", "3.2")]
-        shown = [(item.number, show(item)) for item in (*self.short, *extra, *self.kinematics)]
-        return [("5.1, 5.2" if number == "5.2" else number, line) for number, line in shown]
+        rows = [(item.number, show(item)) for item in (*self.short, *extra, *self.kinematics)]
+        return [("5.1, 5.2" if number == "5.2" else number, line) for number, line in rows]
 
     def __str__(self) -> str:
         return self.text()
@@ -267,8 +267,10 @@ def bodies_of(nodes: Sequence[Node]) -> list[Body]:
         e = None if floating else node.axis.tolist()
         m, J = node.inertia.m, node.inertia.J.tolist()
         c = (node.inertia.h / m).tolist() if m else [0.0] * 3
-        place = node.placement
-        bodies.append(Body(node.parent, place.p.tolist(), place.R.tolist(), e, m, c, J, node.armature[0], node.damping[0]))
+        placement = node.placement
+        bodies.append(
+            Body(node.parent, placement.p.tolist(), placement.R.tolist(), e, m, c, J, node.armature[0], node.damping[0])
+        )
     return bodies
 
 
@@ -278,25 +280,25 @@ def equations(bodies: Sequence[Body], gravity: Sequence[Any], title: str = "tree
         raise ModelError(f"nothing moves in {title}: every joint is fixed")
     bodies, g = [_exact(body) for body in bodies], [exact(x, "gravity") for x in gravity]
     aligned = parallel(bodies)
-    state, made = _symbols(bodies, g, together=aligned and _unturned(bodies))
+    state, symbols = _symbols(bodies, g, together=aligned and _unturned(bodies))
     definitions: list[NumberedEquation] = []
 
     def let(letter: str, index: str, number: str, value: list[Any]) -> list[Any]:
         return [_named(definitions, number, f"{letter}_{index}{axis}", x) for axis, x in zip("xyz", value, strict=True)]
 
     kins = golubev.kinematics(bodies, state, let)
-    shown = GolubevEquations(title, bodies, state, kins, tuple(definitions), made, aligned)
+    result = GolubevEquations(title, bodies, state, kins, tuple(definitions), symbols, aligned)
     weights = [Symbol(f"Q_{n + 1}", real=True) for n in range(len(bodies))] if any(x != 0 for x in g) else []
-    plane = [symbol for _, symbol, _ in shown.plane.definitions()] if shown.plane else []
-    _refuse_taken(bodies, g, [*made.all, *(item.left for item in definitions), *weights, *plane])
-    return shown
+    plane = [symbol for _, symbol, _ in result.plane.definitions()] if result.plane else []
+    _refuse_taken(bodies, g, [*symbols.all, *(item.left for item in definitions), *weights, *plane])
+    return result
 
 
 def _named(definitions: list[NumberedEquation], number: str, name: str, value: Any) -> Any:
     """A symbol for a value, with its definition recorded; 0, ±1, symbols and cos φ need no name."""
     value = symbolic(value, "a value")
-    bare = -value if value.could_extract_minus_sign() else value
-    if bare in (0, 1) or bare.is_Symbol or bare.is_Function:
+    positive = -value if value.could_extract_minus_sign() else value
+    if positive in (0, 1) or positive.is_Symbol or positive.is_Function:
         return value
     symbol = Symbol(name, real=True)
     definitions.append(_numbered(number, 0, symbol, value))
@@ -305,20 +307,20 @@ def _named(definitions: list[NumberedEquation], number: str, name: str, value: A
 
 def _exact(body: Body) -> Body:
     """The body with 1.0 and 0.0 written as 1 and 0."""
-    one = lambda x: exact(x, "a body")
-    row = lambda values: [one(x) for x in values]
+    entry = lambda x: exact(x, "a body")
+    row = lambda values: [entry(x) for x in values]
     return Body(
-        body.parent, row(body.r), [row(x) for x in body.R0], None if body.e is None else row(body.e), one(body.m),
-        row(body.c), [row(x) for x in body.J], one(body.armature), one(body.damping),
+        body.parent, row(body.r), [row(x) for x in body.R0], None if body.e is None else row(body.e), entry(body.m),
+        row(body.c), [row(x) for x in body.J], entry(body.armature), entry(body.damping),
     )  # fmt: skip
 
 
-def _refuse_taken(bodies: Sequence[Body], gravity: Sequence[Any], made: Sequence[Symbol]) -> None:
+def _refuse_taken(bodies: Sequence[Body], gravity: Sequence[Any], symbols: Sequence[Symbol]) -> None:
     """Raises if a parameter has the name of a quantity in the equations."""
-    own = lambda b: (b.m, b.armature, b.damping, *b.c, *b.r, *(b.e or ()), *(x for row in b.J for x in row))
-    parts = [x for body in bodies for x in own(body)]
-    names = {str(s) for x in (*parts, *gravity) for s in symbolic(x, "a value").free_symbols}
-    taken = sorted(names & {str(s) for s in made})
+    numbers_of = lambda b: (b.m, b.armature, b.damping, *b.c, *b.r, *(b.e or ()), *(x for row in b.J for x in row))
+    entries = [x for body in bodies for x in numbers_of(body)]
+    names = {str(s) for x in (*entries, *gravity) for s in symbolic(x, "a value").free_symbols}
+    taken = sorted(names & {str(s) for s in symbols})
     if taken:
         raise ModelError(f"'{taken[0]}' is a quantity of Golubev's equations; give the parameter another name")
 
@@ -356,15 +358,15 @@ class Made:
 
 def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[ChainState, Made]:
     real = lambda text: list(sympy.symbols(text, real=True, seq=True))
-    base, made = None, Made([], [], [], [])
+    base, symbols = None, Made([], [], [], [])
     if bodies[0].e is None:
         quaternion, w = real("q0 q1 q2 q3"), real("omega_x omega_y omega_z")
         wd, wA = real("omegadot_x omegadot_y omegadot_z"), real("wA_x wA_y wA_z")
         base = Base(quaternion, w, wd, wA)
         rates, dots = golubev.quaternion_rate(quaternion, w), real("qdot0 qdot1 qdot2 qdot3")
-        made.unknowns.extend((*wA, *wd))
-        made.all.extend((*quaternion, *w, *wd, *wA, *dots))
-        made.kinematics.extend(_numbered("5.5", 1, a, b) for a, b in zip(dots, rates, strict=True))
+        symbols.unknowns.extend((*wA, *wd))
+        symbols.all.extend((*quaternion, *w, *wd, *wA, *dots))
+        symbols.kinematics.extend(_numbered("5.5", 1, a, b) for a, b in zip(dots, rates, strict=True))
     hinges: list[Hinge | None] = []
     psi: list[Any] = []
     for n, body in enumerate(bodies, start=1):
@@ -375,10 +377,10 @@ def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> 
         phi, rate, acceleration, torque, phi_dot = real(f"phi_{n} omega_{n} omegadot_{n} M_{n} phidot_{n}")
         psi.append(phi + (psi[body.parent] if body.parent >= 0 else 0))
         angle = psi[-1] if together else phi
-        left = torque - body.damping * rate - body.armature * acceleration
-        hinges.append(Hinge(sympy.cos(angle), sympy.sin(angle), rate, acceleration, left))
-        made.phi.append(phi)
-        made.all.extend((phi, rate, acceleration, torque, phi_dot))
-        made.unknowns.append(acceleration)
-        made.kinematics.append(_numbered("5.3", n, phi_dot, rate))
-    return ChainState(base, hinges, gravity, together), made
+        net_torque = torque - body.damping * rate - body.armature * acceleration
+        hinges.append(Hinge(sympy.cos(angle), sympy.sin(angle), rate, acceleration, net_torque))
+        symbols.phi.append(phi)
+        symbols.all.extend((phi, rate, acceleration, torque, phi_dot))
+        symbols.unknowns.append(acceleration)
+        symbols.kinematics.append(_numbered("5.3", n, phi_dot, rate))
+    return ChainState(base, hinges, gravity, together), symbols

@@ -60,8 +60,8 @@ class PlaneChain:
         hinges: list[Any] = list(self.state.hinges)
         rates, accelerations = [h.rate for h in hinges], [h.acceleration for h in hinges]
         upto = lambda values, n: sympy.Add(*values[: n + 1])
-        found = [("3.1", s, upto(rates, n)) for n, s in enumerate(self.Omega)]
-        return found + [("3.2", s, upto(accelerations, n)) for n, s in enumerate(self.Omega_dot)]
+        velocities = [("3.1", s, upto(rates, n)) for n, s in enumerate(self.Omega)]
+        return velocities + [("3.2", s, upto(accelerations, n)) for n, s in enumerate(self.Omega_dot)]
 
     def along(self, a: Sequence[Any], d: Sequence[Any]) -> Any:
         """[a, d]: the scalar product of the components in the plane."""
@@ -91,8 +91,8 @@ class PlaneChain:
     def inertia(self, n: int) -> list[Term]:
         """The left side of (5.2)."""
         J_e = dot(self.e, apply(self.bodies[n].J, self.e))
-        own = sympy.expand(J_e + self.tail(n) * self.along(self.r(n), self.r(n)))
-        terms: list[Term] = [(own, 1, self.Omega_dot[n])]
+        diagonal = sympy.expand(J_e + self.tail(n) * self.along(self.r(n), self.r(n)))
+        terms: list[Term] = [(diagonal, 1, self.Omega_dot[n])]
         for k in range(len(self.bodies)):
             if k != n:
                 a, d = (self.b(n), self.r(k)) if k < n else (self.r(n), self.b(k))
@@ -137,11 +137,11 @@ def factored(expr: Any) -> Any:
 
 def gathered(terms: Sequence[Term]) -> Expr:
     """Σ coefficient · {Σ cos δ (Ω̇ + …) + sin δ (Ω² + …)}, each coefficient and each angle written once."""
-    found: dict[Any, dict[Any, list[Any]]] = {}
+    by_factor: dict[Any, dict[Any, list[Any]]] = {}
     for coefficient, function, motion in terms:
-        number, rest = symbolic(coefficient, "a coefficient").as_coeff_Mul()
+        number, factor = symbolic(coefficient, "a coefficient").as_coeff_Mul()
         sign, angle = symbolic(function, "a function").as_coeff_Mul()  # sin(−φ) = −sin φ
         if number != 0:
-            found.setdefault(rest, {}).setdefault(angle, []).append(sign * number * motion)
+            by_factor.setdefault(factor, {}).setdefault(angle, []).append(sign * number * motion)
     by_angle = lambda parts: sympy.Add(*(angle * sympy.Add(*motion) for angle, motion in parts.items()))
-    return sympy.Add(*(rest * by_angle(parts) for rest, parts in found.items()))
+    return sympy.Add(*(factor * by_angle(parts) for factor, parts in by_factor.items()))

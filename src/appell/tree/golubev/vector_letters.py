@@ -145,17 +145,17 @@ class Written:
         for n, body in enumerate(self.bodies):
             N, p = n + 1, body.parent + 1
             Om, Omd, w = s("Omega", p), s("Omegadot", p), s("w", p)
-            first, second = ("3.1", "3.2") if self.parallel else ("4.1", "4.1")
+            rate_number, acceleration_number = ("3.1", "3.2") if self.parallel else ("4.1", "4.1")
             if body.e is None:
                 row = [f"{s('Omega', N)} = {s('omega')}", f"{s('Omegadot', N)} = {s('omegadot')}", f"{s('w', N)} = {s('wA')}"]
                 yield "3.1", s.gap.join(row)
             elif p == 0:
                 row = [f"{s('Omega', N)} = {s('rate', N)} {self.e(n)}", f"{s('Omegadot', N)} = {s('ratedot', N)} {self.e(n)}"]
-                yield first, s.gap.join([*row, f"{s('w', N)} = 0"])
+                yield rate_number, s.gap.join([*row, f"{s('w', N)} = 0"])
             else:
                 e, rate = self.e(n), s("rate", N)
-                yield first, f"{s('Omega', N)} = {Om} + {rate} {e}"
-                yield second, f"{s('Omegadot', N)} = {Omd} + {s('ratedot', N)} {e} + {rate} {Om}{s.cross}{e}"
+                yield rate_number, f"{s('Omega', N)} = {Om} + {rate} {e}"
+                yield acceleration_number, f"{s('Omegadot', N)} = {Omd} + {s('ratedot', N)} {e} + {rate} {Om}{s.cross}{e}"
                 r = self.r(n)
                 yield "3.3", f"{s('w', N)} = {w} + {Omd}{s.cross}{r} + {Om}{s.cross}({Om}{s.cross}{r})"
         for n, body in enumerate(self.bodies):
@@ -166,7 +166,7 @@ class Written:
             yield "3.12", f"{s('L', N)} = {c}{s.cross}{m}{w} + {turning}"
 
     def data(self) -> Iterator[WrittenLine]:
-        """What the user gave, on the axes of each body (e' and r' of its predecessor), and (5.3)–(5.5)."""
+        """The data of the bodies, on their own axes (e' and r' on those of the predecessor), and (5.3)–(5.5)."""
         s = self.script
         yield "", f"{s('g')} = {s.vector(self.gravity)}"
         for n, body in enumerate(self.bodies):

@@ -32,16 +32,17 @@ def joint_fittings(
     viscous = [JointDamping(row.joint.name, (row.damping,)) for row in rows if row.damping] if damping else []
     dry = gathered_friction({row.joint.name: row.friction for row in rows if row.friction and friction}, couplings)
     stopped = [row.joint.name for row in rows if limits and _has_stops(row.joint.limits, row.joint.name, notes)]
-    some = lambda names: ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    for names, said, option in (
-        (stopped, "the limits of {} are stops", "limits"), ([one.joint for one in viscous], "damping of {}", "damping"),
-        ([one.joint for one in dry], "dry friction of {}", "friction"), ([one.name for one in couplings], "{}", "mimic"),
+    listed = lambda names: ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    for names, text, option in (
+        (stopped, "the limits of {} are stops", "limits"), ([damper.joint for damper in viscous], "damping of {}", "damping"),
+        ([brake.joint for brake in dry], "dry friction of {}", "friction"),
+        ([coupling.name for coupling in couplings], "{}", "mimic"),
     ):  # fmt: skip
-        notes.extend([f"in motions: {said.format(some(names))} ({option}=False leaves it out)"] if names else [])
+        notes.extend([f"in motions: {text.format(listed(names))} ({option}=False leaves it out)"] if names else [])
     for row in rows:
         if (row.friction and not friction) or (row.mimic and not mimic):
-            what = "dry friction" if row.friction and not friction else "<mimic>"
-            notes.append(f"joint '{row.joint.name}': {what} is not applied")
+            ignored = "dry friction" if row.friction and not friction else "<mimic>"
+            notes.append(f"joint '{row.joint.name}': {ignored} is not applied")
     springs = [JointSpring(row.joint.name, row.stiffness, row.rest) for row in rows if row.stiffness]
     return [*([JointStops()] if stopped else []), *viscous, *dry, *springs, *couplings]
 
@@ -68,19 +69,21 @@ def _couplings(rows: Sequence[StatedJoint], notes: list[str]) -> list[Coupling]:
     joints = {row.joint.name: JOINTS[row.joint.kind] for row in rows}
     follows: dict[str, Coupling] = {}
     for coupling in (row.mimic for row in rows if row.mimic is not None and joints[row.joint.name].nq):
-        name, of = coupling.joints
-        if of not in joints or joints[name].nq != 1 or joints[of].nq > 1:
-            wrong = "is no joint of the file" if of not in joints else "or the joint itself has several coordinates"
-            notes.append(f"joint '{name}': <mimic joint='{of}'> is not applied, '{of}' {wrong}; the joint is independent")
+        name, leader = coupling.joints
+        if leader not in joints or joints[name].nq != 1 or joints[leader].nq > 1:
+            reason = "is no joint of the file" if leader not in joints else "or the joint itself has several coordinates"
+            notes.append(
+                f"joint '{name}': <mimic joint='{leader}'> is not applied, '{leader}' {reason}; the joint is independent"
+            )
         else:
-            follows[name] = coupling if joints[of].nq else replace(coupling, fixed=((of, 0.0),))
+            follows[name] = coupling if joints[leader].nq else replace(coupling, fixed=((leader, 0.0),))
     for name in follows:
-        seen, at = [name], follows[name].of
-        while at in follows and at not in seen:
-            seen.append(at)
-            at = follows[at].of
-        if at in seen:
-            raise ModelError(f"by their <mimic> the joints {', '.join(map(repr, seen))} follow each other in a circle")
+        chain, current = [name], follows[name].of
+        while current in follows and current not in chain:
+            chain.append(current)
+            current = follows[current].of
+        if current in chain:
+            raise ModelError(f"by their <mimic> the joints {', '.join(map(repr, chain))} follow each other in a circle")
     return list(follows.values())
 
 

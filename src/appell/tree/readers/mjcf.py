@@ -59,14 +59,14 @@ def read_mjcf(
     _refuse(mujoco, model, names)
     notes: list[str] = []
     joints = _joints(model, names, notes)
-    wanted = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
-    fittings = fittings_of(mujoco, model, names, notes, **wanted)
+    options = {"limits": limits, "damping": damping, "friction": friction, "equality": equality, "actuators": actuators}
+    fittings = fittings_of(mujoco, model, names, notes, **options)
     if model.npair or (model.ngeom and (model.geom_contype.any() or model.geom_conaffinity.any())):
         notes.append("contacts of geoms are not read; ap.tree.contact_point and its kin say what touches what")
     if model.opt.enableflags & getattr(mujoco.mjtEnableBit, "mjENBL_SLEEP", 0):
         notes.append("<flag sleep> is not read: bodies that MuJoCo lets sleep move here, also those that start asleep")
-    off = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
-    x, y, z = (0.0, 0.0, 0.0) if off else map(float, model.opt.gravity)
+    weightless = bool(model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY)
+    x, y, z = (0.0, 0.0, 0.0) if weightless else map(float, model.opt.gravity)
     name = model.names[: model.names.index(b"\0")].decode("utf-8", "replace") or "robot"
     return Robot(name, joints, notes, shapes_of(mujoco, model, names), (x, y, z), fittings)
 
@@ -89,15 +89,15 @@ class ElementNames:
         self._taken: dict[str, dict[int, str]] = {}
         counts = {"body": model.nbody, "jnt": model.njnt, "site": model.nsite, "tendon": model.ntendon}
         counts |= {"eq": model.neq, "actuator": getattr(model, "nactuator", model.nu), "mesh": model.nmesh}
-        words = {"jnt": "joint", "eq": "equality"}
+        labels = {"jnt": "joint", "eq": "equality"}
         for kind, count in counts.items():
-            given = [self._stated(kind, k) for k in range(count)]
-            used, table = {name for name in given if name}, {}
-            for k, name in enumerate(given):
-                made = name or f"{words.get(kind, kind)}_{k}"
-                while not name and made in used:
-                    made += "_"
-                table[k] = made
+            stated = [self._stated(kind, k) for k in range(count)]
+            used, table = {name for name in stated if name}, {}
+            for k, name in enumerate(stated):
+                unique = name or f"{labels.get(kind, kind)}_{k}"
+                while not name and unique in used:
+                    unique += "_"
+                table[k] = unique
             self._taken[kind] = table
 
     def _stated(self, kind: str, k: int) -> str:
@@ -112,7 +112,7 @@ def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
     """Raises `ModelError` that names the first element whose forces would be missing."""
     field = lambda name: np.asarray(getattr(model, name, np.zeros(0)))
     flags = model.opt.disableflags
-    where: list[tuple[Any, Callable[[int], str]]] = [
+    checks: list[tuple[Any, Callable[[int], str]]] = [
         (np.ones(model.nflex), lambda k: f"<flex> {k}"),
         (field("body_plugin") >= 0, lambda k: f"<plugin> of body '{names('body', k)}'"),
         (field("actuator_plugin") >= 0, lambda k: f"<plugin> of actuator '{names('actuator', k)}'"),
@@ -131,12 +131,12 @@ def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
         (_turning_springs(mujoco, model) if not flags & mujoco.mjtDisableBit.mjDSBL_SPRING else [],
          lambda k: f"the stiffness of ball or free joint '{names('jnt', k)}'"),
     ]  # fmt: skip
-    for found, said in where:
-        hit = np.flatnonzero(np.asarray(found))
+    for present, describe in checks:
+        hit = np.flatnonzero(np.asarray(present))
         if len(hit):
             raise ModelError(
-                f"{said(int(hit[0]))} is not read: its forces would be missing. Take it out of the file, or set it to 0 in the"
-                " MjModel and give that"
+                f"{describe(int(hit[0]))} is not read: its forces would be missing. Take it out of the file, or set it to 0 in"
+                " the MjModel and give that"
             )
 
 
@@ -152,8 +152,8 @@ def _uneven_armature(model: Any) -> list[bool]:
     """Which joints have an armature that is not one number for all velocities on the body's axes: free ones (in MuJoCo that of
     translations is on the world's axes, with different forces), and ball joints with different numbers in an `MjModel`."""
     places = zip(map(int, model.jnt_dofadr), map(int, model.jnt_type), strict=True)
-    own = [(kind, model.dof_armature[first : first + JOINT_VELOCITIES[kind]]) for first, kind in places]
-    return [bool(values.any() if kind == 0 else np.ptp(values)) for kind, values in own]
+    armatures = [(kind, model.dof_armature[first : first + JOINT_VELOCITIES[kind]]) for first, kind in places]
+    return [bool(values.any() if kind == 0 else np.ptp(values)) for kind, values in armatures]
 
 
 def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
@@ -162,74 +162,74 @@ def _turning_springs(mujoco: Any, model: Any) -> list[bool]:
 
 def _joints(model: Any, names: ElementNames, notes: list[str]) -> list[Joint]:
     """The world; then for each body its joints, with the body on the last one, and its frame; finally sites as frames."""
-    taken = {names("jnt", j) for j in range(model.njnt)}
+    used = {names("jnt", j) for j in range(model.njnt)}
 
     def fresh(name: str) -> str:
-        while name in taken:
+        while name in used:
             name += "_"
-        taken.add(name)
+        used.add(name)
         return name
 
     ground = fresh(WORLD)
-    made = [Joint(ground, "fixed", link=WORLD if ground != WORLD else None)]
-    at = {0: ground}  # body → the joint that carries its frame
+    joints = [Joint(ground, "fixed", link=WORLD if ground != WORLD else None)]
+    carrier = {0: ground}  # body → the joint that carries its frame
     for b in range(1, model.nbody):
-        placement, before = Placement(rotation(model.body_quat[b]), model.body_pos[b]), at[int(model.body_parentid[b])]
+        placement, parent = Placement(rotation(model.body_quat[b]), model.body_pos[b]), carrier[int(model.body_parentid[b])]
         first, count = int(model.body_jntadr[b]), int(model.body_jntnum[b])
         anchor = np.zeros(3)
         for j in range(first, first + count):
-            joint, anchor, placement = _joint(model, names, j, before, placement, anchor)
-            made.append(joint)
-            before, placement = joint.name, HERE
+            joint, anchor, placement = _joint(model, names, j, parent, placement, anchor)
+            joints.append(joint)
+            parent, placement = joint.name, HERE
         body = _body(model, b)
-        if count and not anchor.any() and made[-1].name == before:
-            made[-1] = replace(made[-1], body=body, link=names("body", b))
-            at[b] = before
+        if count and not anchor.any() and joints[-1].name == parent:
+            joints[-1] = replace(joints[-1], body=body, link=names("body", b))
+            carrier[b] = parent
             continue
         offset = Placement(np.eye(3), -anchor) if count else placement
-        at[b] = fresh(f"body {names('body', b)}")
-        made.append(Joint(at[b], "fixed", before, offset, body=body, link=names("body", b)))
+        carrier[b] = fresh(f"body {names('body', b)}")
+        joints.append(Joint(carrier[b], "fixed", parent, offset, body=body, link=names("body", b)))
         if int(model.body_mocapid[b]) >= 0:
             notes.append(f"body '{names('body', b)}' is a mocap body: it stands where the file puts it")
-    links = {joint.link for joint in made} | taken
+    links = {joint.link for joint in joints} | used
     for s in range(model.nsite):
-        where = Placement(rotation(model.site_quat[s]), model.site_pos[s])
+        pose = Placement(rotation(model.site_quat[s]), model.site_pos[s])
         name = names("site", s)
-        made.append(Joint(fresh(f"site {name}"), "fixed", at[int(model.site_bodyid[s])], where,
+        joints.append(Joint(fresh(f"site {name}"), "fixed", carrier[int(model.site_bodyid[s])], pose,
                           link=name if name not in links else None))  # fmt: skip
-    return made
+    return joints
 
 
 def _joint(
-    model: Any, names: ElementNames, j: int, before: str, placement: Placement, anchor: np.ndarray
+    model: Any, names: ElementNames, j: int, parent: str, placement: Placement, anchor: np.ndarray
 ) -> tuple[Joint, np.ndarray, Placement]:
-    """Joint j of a body whose frame is at `placement` in that of `before`, whose own anchor in the body's frame is `anchor`."""
+    """Joint j of a body whose frame is at `placement` in that of `parent`, whose own anchor in the body's frame is `anchor`."""
     kind, dof = KINDS[int(model.jnt_type[j])], int(model.jnt_dofadr[j])
     armature = float(model.dof_armature[dof])
     if kind == "floating":
-        return Joint(names("jnt", j), kind, before, HERE, armature=armature), np.zeros(3), HERE
-    here, axis, turn, way = np.array(model.jnt_pos[j]), np.array(model.jnt_axis[j]), np.eye(3), np.zeros(3)
+        return Joint(names("jnt", j), kind, parent, HERE, armature=armature), np.zeros(3), HERE
+    own_anchor, axis, turn, shift = np.array(model.jnt_pos[j]), np.array(model.jnt_axis[j]), np.eye(3), np.zeros(3)
     ref = float(model.qpos0[model.jnt_qposadr[j]]) if kind != "spherical" else 0.0
     if kind == "revolute" and ref:
         turn = rotation([np.cos(ref / 2), *(-np.sin(ref / 2) * axis)])
     elif kind == "prismatic" and ref:
-        way = -ref * axis
+        shift = -ref * axis
     # placement is that of the body's frame, which is at −anchor in the frame of the previous joint
-    there = placement @ Placement(turn, here - anchor + way)
-    found = _limits(model, j) if kind in ("revolute", "prismatic") else None
-    return Joint(names("jnt", j), kind, before, there, tuple(axis.tolist()), armature=armature, limits=found), here, HERE
+    pose = placement @ Placement(turn, own_anchor - anchor + shift)
+    limits = _limits(model, j) if kind in ("revolute", "prismatic") else None
+    return Joint(names("jnt", j), kind, parent, pose, tuple(axis.tolist()), armature=armature, limits=limits), own_anchor, HERE
 
 
 def _limits(model: Any, j: int) -> Limits | None:
     """Of a hinge or slide. MuJoCo holds a joint at its range less the margin, where the force of the limit is zero."""
-    said: dict[str, float] = {}
+    values: dict[str, float] = {}
     if model.jnt_limited[j]:
         margin = float(model.jnt_margin[j])
-        said |= {"lower": float(model.jnt_range[j][0]) + margin, "upper": float(model.jnt_range[j][1]) - margin}
+        values |= {"lower": float(model.jnt_range[j][0]) + margin, "upper": float(model.jnt_range[j][1]) - margin}
     if model.jnt_actfrclimited[j]:
         least, most = map(float, model.jnt_actfrcrange[j])
-        said |= {"effort": most} if least == -most else {"effort": most, "least_effort": least}
-    return Limits(**said) if said else None
+        values |= {"effort": most} if least == -most else {"effort": most, "least_effort": least}
+    return Limits(**values) if values else None
 
 
 def _body(model: Any, b: int) -> Inertia:

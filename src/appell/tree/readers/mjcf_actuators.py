@@ -16,14 +16,14 @@ from appell.tree.tendons import Drive, Length, Thruster
 
 def actuators_of(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[Fitting]:
     """One fitting for each actuator that is not disabled, in the order of MuJoCo's ctrl."""
-    found: list[Fitting] = []
+    actuators: list[Fitting] = []
     for k in range(getattr(model, "nactuator", model.nu)):
         if model.opt.disableactuator & (1 << int(model.actuator_group[k])) and model.actuator_group[k] >= 0:
             notes.append(f"actuator '{names('actuator', k)}' is disabled, and is left out")
             continue
-        found.append(_actuator(mujoco, model, names, notes, k))
-    _within_stated_ranges(mujoco, model, names, found)
-    return found
+        actuators.append(_actuator(mujoco, model, names, notes, k))
+    _within_stated_ranges(mujoco, model, names, actuators)
+    return actuators
 
 
 def _actuator(mujoco: Any, model: Any, names: Any, notes: list[str], k: int) -> Fitting:
@@ -41,18 +41,20 @@ def _actuator(mujoco: Any, model: Any, names: Any, notes: list[str], k: int) -> 
         control = tuple(map(float, model.actuator_ctrlrange[k])) if clamped else (-inf, inf)
     force = tuple(map(float, model.actuator_forcerange[k])) if model.actuator_forcelimited[k] else (-inf, inf)
     limits: dict[str, Any] = {"control": control, "force": force}
-    way, target = int(model.actuator_trntype[k]), int(model.actuator_trnid[k][0])
+    transmission, target = int(model.actuator_trntype[k]), int(model.actuator_trnid[k][0])
     gear = np.asarray(model.actuator_gear[k], float)
     kinds = mujoco.mjtTrn
-    if way in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT) and model.jnt_type[target] in (2, 3):
+    if transmission in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT) and model.jnt_type[target] in (2, 3):
         return Drive(name, Length(((names("jnt", target), float(gear[0])),)), gain, bias, **limits)
-    if way == kinds.mjTRN_TENDON:
+    if transmission == kinds.mjTRN_TENDON:
         return Drive(name, _tendon(mujoco, model, names, target, float(gear[0]), name), gain, bias, **limits)
-    if way == kinds.mjTRN_SITE and model.actuator_trnid[k][1] < 0 and not any((*gain[1:], *bias[1:])):
+    if transmission == kinds.mjTRN_SITE and model.actuator_trnid[k][1] < 0 and not any((*gain[1:], *bias[1:])):
         return Thruster(name, _site(model, names, target), tuple(gear.tolist()), gain[0], bias[0], **limits)
-    what = kinds(way).name.removeprefix("mjTRN_").lower()
-    raise ModelError(f"actuator '{name}' acts through {what}, which is not read; joints that turn or slide, fixed tendons and"
-                     " sites without reference are")  # fmt: skip
+    transmission_name = kinds(transmission).name.removeprefix("mjTRN_").lower()
+    raise ModelError(
+        f"actuator '{name}' acts through {transmission_name}, which is not read; joints that turn or slide, fixed tendons and"
+        " sites without reference are"
+    )
 
 
 def _refuse_unread(model: Any, name: str, k: int) -> None:
@@ -83,11 +85,11 @@ def _law(mujoco: Any, model: Any, name: str, k: int) -> tuple[Any, Any]:
 
 def length_of(mujoco: Any, model: Any, names: Any, tendon: int) -> Length | None:
     """Σ coef q of a fixed tendon; None for a spatial one."""
-    first, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
-    parts = range(first, first + count)
-    if any(model.wrap_type[k] != mujoco.mjtWrap.mjWRAP_JOINT for k in parts):
+    start, count = int(model.tendon_adr[tendon]), int(model.tendon_num[tendon])
+    terms = range(start, start + count)
+    if any(model.wrap_type[k] != mujoco.mjtWrap.mjWRAP_JOINT for k in terms):
         return None
-    return Length(tuple((names("jnt", model.wrap_objid[k]), float(model.wrap_prm[k])) for k in parts))
+    return Length(tuple((names("jnt", model.wrap_objid[k]), float(model.wrap_prm[k])) for k in terms))
 
 
 def _tendon(mujoco: Any, model: Any, names: Any, tendon: int, gear: float, name: str) -> Length:
@@ -102,32 +104,32 @@ def _site(model: Any, names: Any, site: int) -> tuple[str, tuple[float, ...], tu
     return body, point, rpy_of(rotation(model.site_quat[site]))
 
 
-def _within_stated_ranges(mujoco: Any, model: Any, names: Any, found: list[Fitting]) -> None:
+def _within_stated_ranges(mujoco: Any, model: Any, names: Any, actuators: list[Fitting]) -> None:
     """actuatorfrcrange of joints and tendons limits the sum of their actuators; a single actuator takes it as its own range."""
     for j in np.flatnonzero(np.asarray(model.jnt_actfrclimited)):
         joint, what = names("jnt", j), f"joint '{names('jnt', j)}'"
         if model.jnt_actgravcomp[j] and carries_weight(model, int(j)):
             raise ModelError(f"actuatorfrcrange of {what}, whose actuators carry weights too, is not read")
-        own = [i for i, one in enumerate(found) if _drives(model, names, one, joint, int(j))]
-        _keep_within(found, own, what, tuple(map(float, model.jnt_actfrcrange[j])))
+        indices = [i for i, actuator in enumerate(actuators) if _drives(model, names, actuator, joint, int(j))]
+        _keep_within(actuators, indices, what, tuple(map(float, model.jnt_actfrcrange[j])))
     for k in np.flatnonzero(np.asarray(model.tendon_actfrclimited)):
         pulls = lambda i, k=k: model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON and model.actuator_trnid[i][0] == k
         acting = {names("actuator", i) for i in range(len(model.actuator_trntype)) if pulls(i)}
-        own = [i for i, one in enumerate(found) if isinstance(one, Drive) and one.name in acting]
-        _keep_within(found, own, f"tendon '{names('tendon', k)}'", tuple(map(float, model.tendon_actfrcrange[k])))
+        indices = [i for i, actuator in enumerate(actuators) if isinstance(actuator, Drive) and actuator.name in acting]
+        _keep_within(actuators, indices, f"tendon '{names('tendon', k)}'", tuple(map(float, model.tendon_actfrcrange[k])))
 
 
-def _keep_within(found: list[Fitting], own: list[int], what: str, limits: tuple[float, ...]) -> None:
-    """Sets the range of the single drive `own` of a joint, whose gear is included, or of a tendon, whose gear is not."""
-    if not own:
+def _keep_within(actuators: list[Fitting], indices: list[int], what: str, limits: tuple[float, ...]) -> None:
+    """Sets the range of the only actuator, `indices`, of a joint, whose gear is included, or of a tendon, whose gear is not."""
+    if not indices:
         return
-    one = found[own[0]]
+    actuator = actuators[indices[0]]
     joint = what.startswith("joint")
-    if len(own) > 1 or not isinstance(one, Drive) or (joint and len(one.length.terms) != 1):
+    if len(indices) > 1 or not isinstance(actuator, Drive) or (joint and len(actuator.length.terms) != 1):
         raise ModelError(f"actuatorfrcrange of {what}, on which several actuators, a tendon or a site act, is not read")
-    gear = one.length.terms[0][1] if joint else 1.0
+    gear = actuator.length.terms[0][1] if joint else 1.0
     lower, upper = sorted(x / gear for x in limits) if gear else (-inf, inf)
-    found[own[0]] = replace(one, force=(max(one.force[0], lower), min(one.force[1], upper)))
+    actuators[indices[0]] = replace(actuator, force=(max(actuator.force[0], lower), min(actuator.force[1], upper)))
 
 
 def _drives(model: Any, names: Any, fitting: Fitting, joint: str, j: int) -> bool:
@@ -141,11 +143,11 @@ def _drives(model: Any, names: Any, fitting: Fitting, joint: str, j: int) -> boo
 
 def _ancestors(model: Any, name: str, names: Any) -> set[int]:
     """Indices of a body and its ancestors."""
-    at, way = next(b for b in range(model.nbody) if names("body", b) == name), set[int]()
-    while at not in way:
-        way.add(at)
-        at = int(model.body_parentid[at])
-    return way
+    body, ancestors = next(b for b in range(model.nbody) if names("body", b) == name), set[int]()
+    while body not in ancestors:
+        ancestors.add(body)
+        body = int(model.body_parentid[body])
+    return ancestors
 
 
 def carries_weight(model: Any, j: int) -> bool:

@@ -1,4 +1,4 @@
-"""What acts on the joints of an `MjModel` besides its bodies: springs, losses, limits, equalities, fixed tendons, actuators.
+"""Fittings of an `MjModel`, which act on its joints beside the bodies: springs, losses, limits, equalities, tendons, actuators.
 
 Equalities become exact rows; in MuJoCo they are soft (solref and solimp are not read). Limits become stops without rebound.
 """
@@ -24,7 +24,7 @@ JOINT_VELOCITIES = (6, 3, 1, 1)
 """The number of velocities of a free joint, a ball, a slide, a hinge: in the order of mjtJoint."""
 Named = Tendon | LengthCoupling | JoinedFrames
 SOLVED_FLAGS = ("EQUALITY", "FRICTIONLOSS", "LIMIT")
-"""Flags of what MuJoCo's solver of constraints does, which the flag "constraint" disables together."""
+"""Flags of the parts of MuJoCo's constraint solver, which the flag "constraint" disables together."""
 
 
 def fittings_of(
@@ -32,42 +32,44 @@ def fittings_of(
     actuators: bool,
 ) -> list[Fitting]:  # fmt: skip
     """All fittings; the notes list them."""
-    bits = mujoco.mjtDisableBit
-    off = lambda name: bool(model.opt.disableflags & getattr(bits, f"mjDSBL_{name}", 0))
-    on = lambda name, wanted=True: wanted and not off(name) and not (name in SOLVED_FLAGS and off("CONSTRAINT"))
-    if not (model.nu and on("ACTUATION")):
+    flags = mujoco.mjtDisableBit
+    disabled = lambda name: bool(model.opt.disableflags & getattr(flags, f"mjDSBL_{name}", 0))
+    enabled = lambda name, wanted=True: wanted and not disabled(name) and not (name in SOLVED_FLAGS and disabled("CONSTRAINT"))
+    if not (model.nu and enabled("ACTUATION")):
         _refuse_idle_carriers(model, names)
-    found: list[Fitting] = _weights(model, names) if on("SPRING") or on("DAMPER") else []  # as MuJoCo's passive forces
-    found += _springs(model, names) if on("SPRING") else []
-    stops = _stops(model, names) if on("LIMIT", limits) else []
-    viscous = _losses(model, names, "dof_damping", JointDamping) if on("DAMPER", damping) else []
-    dry = _losses(model, names, "dof_frictionloss", JointFriction) if on("FRICTIONLOSS", friction) else []
-    acts = {"spring": on("SPRING"), "damping": on("DAMPER", damping), "friction": on("FRICTIONLOSS", friction)}
-    tendons = _tendons(mujoco, model, names, notes, limits=on("LIMIT", limits), **acts)
-    rows = _equalities(mujoco, model, names, notes) if on("EQUALITY", equality) else []
-    drives = actuators_of(mujoco, model, names, notes) if on("ACTUATION", actuators) else []
-    for what, option, parts in (
+    fittings: list[Fitting] = (
+        _weights(model, names) if enabled("SPRING") or enabled("DAMPER") else []
+    )  # as MuJoCo's passive forces
+    fittings += _springs(model, names) if enabled("SPRING") else []
+    stops = _stops(model, names) if enabled("LIMIT", limits) else []
+    viscous = _losses(model, names, "dof_damping", JointDamping) if enabled("DAMPER", damping) else []
+    dry = _losses(model, names, "dof_frictionloss", JointFriction) if enabled("FRICTIONLOSS", friction) else []
+    acts = {"spring": enabled("SPRING"), "damping": enabled("DAMPER", damping), "friction": enabled("FRICTIONLOSS", friction)}
+    tendons = _tendons(mujoco, model, names, notes, limits=enabled("LIMIT", limits), **acts)
+    rows = _equalities(mujoco, model, names, notes) if enabled("EQUALITY", equality) else []
+    drives = actuators_of(mujoco, model, names, notes) if enabled("ACTUATION", actuators) else []
+    for label, option, group in (
         ("limits as stops", "limits", stops), ("damping of joints", "damping", viscous), ("dry friction", "friction", dry),
         ("equalities as exact rows", "equality", rows), ("actuators as parameters, tree.actuators", "actuators", drives),
     ):  # fmt: skip
-        notes.extend([f"in motions: {what} ({option}=False leaves them out)"] if parts else [])
-    return [*found, *stops, *viscous, *dry, *_distinct([*tendons, *rows], model, names, [*stops, *dry]), *drives]
+        notes.extend([f"in motions: {label} ({option}=False leaves them out)"] if group else [])
+    return [*fittings, *stops, *viscous, *dry, *_distinct([*tendons, *rows], model, names, [*stops, *dry]), *drives]
 
 
-def _distinct(found: list[Fitting], model: Any, names: Any, others: list[Fitting]) -> list[Fitting]:
+def _distinct(fittings: list[Fitting], model: Any, names: Any, others: list[Fitting]) -> list[Fitting]:
     """Tendons and equalities under names that no stop or friction of a joint has, nor another of them: in MJCF a joint, a
     tendon and an equality may be called alike, but the constraints of a system may not."""
-    taken = {joint for one in [*others, *found] if not isinstance(one, Named) for joint in one.joints}
-    taken |= {names("jnt", j) for j in range(model.njnt) if model.jnt_limited[j]}
+    used = {joint for fitting in [*others, *fittings] if not isinstance(fitting, Named) for joint in fitting.joints}
+    used |= {names("jnt", j) for j in range(model.njnt) if model.jnt_limited[j]}
     result: list[Fitting] = []
-    for one in found:
-        if isinstance(one, Named):
-            name = one.name
-            while name in taken:
+    for fitting in fittings:
+        if isinstance(fitting, Named):
+            name = fitting.name
+            while name in used:
                 name += "_"
-            taken.add(name)
-            one = replace(one, name=name)
-        result.append(one)
+            used.add(name)
+            fitting = replace(fitting, name=name)
+        result.append(fitting)
     return result
 
 
@@ -102,8 +104,10 @@ def _stops(model: Any, names: Any) -> list[Fitting]:
         low, high, margin = *model.jnt_range[j], model.jnt_margin[j]
         _refuse_wide_margin(f"joint '{names('jnt', j)}'", 0.0 if model.jnt_type[j] == 1 else low + margin, high - margin)
     angle = {j: float(model.jnt_range[j][1] - model.jnt_margin[j]) for j in limited if model.jnt_type[j] == 1}
-    found: list[Fitting] = [BallLimit(names("jnt", j), cos(most / 2) ** 2) for j, most in angle.items() if most < pi]
-    return [*([JointStops()] if any(model.jnt_type[j] in HINGES for j in limited) else []), *found]
+    ball_limits: list[Fitting] = [
+        BallLimit(names("jnt", j), cos(largest / 2) ** 2) for j, largest in angle.items() if largest < pi
+    ]
+    return [*([JointStops()] if any(model.jnt_type[j] in HINGES for j in limited) else []), *ball_limits]
 
 
 def _refuse_wide_margin(what: str, lower: float, upper: float) -> None:
@@ -115,19 +119,19 @@ def _refuse_wide_margin(what: str, lower: float, upper: float) -> None:
 
 def _losses(model: Any, names: Any, field: str, kind: type[JointDamping] | type[JointFriction]) -> list[Fitting]:
     """Damping or dry friction of the velocities of each joint that has some."""
-    found: list[Fitting] = []
+    fittings: list[Fitting] = []
     for j in range(model.njnt):
-        first = int(model.jnt_dofadr[j])
-        values = np.asarray(getattr(model, field))[first : first + JOINT_VELOCITIES[int(model.jnt_type[j])]]
+        start = int(model.jnt_dofadr[j])
+        values = np.asarray(getattr(model, field))[start : start + JOINT_VELOCITIES[int(model.jnt_type[j])]]
         if len(values) == 6 and (np.ptp(values[:3]) or (kind is JointFriction and values[:3].any())):
-            what, option = ("damping", "damping") if kind is JointDamping else ("frictionloss", "friction")
+            quantity, option = ("damping", "damping") if kind is JointDamping else ("frictionloss", "friction")
             raise ModelError(
-                f"{what} of the translations of free joint '{names('jnt', j)}' acts on the world's axes in MuJoCo, and is not"
-                f" read; take it out of the file, or read the robot with {option}=False"
+                f"{quantity} of the translations of free joint '{names('jnt', j)}' acts on the world's axes in MuJoCo, and is"
+                f" not read; take it out of the file, or read the robot with {option}=False"
             )
         if values.any():
-            found.append(kind(names("jnt", j), tuple(values.tolist())))
-    return found
+            fittings.append(kind(names("jnt", j), tuple(values.tolist())))
+    return fittings
 
 
 # -- tendons -----------------------------------------------------------------------------------------------------------
@@ -136,25 +140,25 @@ def _losses(model: Any, names: Any, field: str, kind: type[JointDamping] | type[
 def _tendons(
     mujoco: Any, model: Any, names: Any, notes: list[str], *, limits: bool, spring: bool, damping: bool, friction: bool
 ) -> list[Fitting]:
-    found: list[Fitting] = []
+    tendons: list[Fitting] = []
     for k in range(model.ntendon):
         low, high = map(float, model.tendon_range[k]) if limits and model.tendon_limited[k] else (-inf, inf)
         low, high = low + float(model.tendon_margin[k]), high - float(model.tendon_margin[k])
         _refuse_wide_margin(f"tendon '{names('tendon', k)}'", low, high)
         a, b = map(float, model.tendon_lengthspring[k])
-        said = {
+        properties = {
             "stiffness": float(model.tendon_stiffness[k]) * spring, "damping": float(model.tendon_damping[k]) * damping,
             "friction": float(model.tendon_frictionloss[k]) * friction, "rest": (a, b), "lower": low, "upper": high,
         }  # fmt: skip
-        acts = said["stiffness"] or said["damping"] or said["friction"] or low > -inf or high < inf
+        acts = properties["stiffness"] or properties["damping"] or properties["friction"] or low > -inf or high < inf
         length, name = length_of(mujoco, model, names, k), names("tendon", k)
         if length is None and acts:
             raise ModelError(f"<spatial> tendon '{name}' is not read: its forces would be missing. Take it out of the file")
         if length is None:
             notes.append(f"<spatial> tendon '{name}' has no stiffness, damping, friction or limits, and is not used")
         elif acts:
-            found.append(Tendon(name, length, **said))
-    return found
+            tendons.append(Tendon(name, length, **properties))
+    return tendons
 
 
 # -- equalities --------------------------------------------------------------------------------------------------------
@@ -165,7 +169,7 @@ def _equalities(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[F
         int(mujoco.mjtEq.mjEQ_CONNECT): _joined, int(mujoco.mjtEq.mjEQ_WELD): _joined,
         int(mujoco.mjtEq.mjEQ_JOINT): _joint_equality, int(mujoco.mjtEq.mjEQ_TENDON): _tendon_equality,
     }  # fmt: skip
-    found: list[Fitting] = []
+    rows: list[Fitting] = []
     for k in range(model.neq):
         kind, name = int(model.eq_type[k]), names("eq", k)
         if not model.eq_active0[k]:
@@ -173,8 +177,8 @@ def _equalities(mujoco: Any, model: Any, names: Any, notes: list[str]) -> list[F
         elif kind not in kinds:
             raise ModelError(f"equality '{name}' of the kind {mujoco.mjtEq(kind).name} is not read; take it out of the file")
         else:
-            found.append(kinds[kind](mujoco, model, names, k))
-    return found
+            rows.append(kinds[kind](mujoco, model, names, k))
+    return rows
 
 
 def _polynomial(data: Any, y0: float, x0: float) -> tuple[float, ...]:
@@ -187,24 +191,26 @@ def _polynomial(data: Any, y0: float, x0: float) -> tuple[float, ...]:
 
 def _joint_equality(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
     """y − y₀ = Σ a_k (x − x₀)^k of two joints; y − y₀ = a₀ where there is one."""
-    one, two = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
+    follower, leader = int(model.eq_obj1id[k]), int(model.eq_obj2id[k])
     q0 = lambda j: float(model.qpos0[model.jnt_qposadr[j]])
-    if two < 0:
-        return LengthCoupling(names("eq", k), Length(((names("jnt", one), 1.0),)), (q0(one) + float(model.eq_data[k][0]),))
-    return Coupling(names("jnt", one), names("jnt", two), _polynomial(model.eq_data[k], q0(one), q0(two)))
+    if leader < 0:
+        return LengthCoupling(
+            names("eq", k), Length(((names("jnt", follower), 1.0),)), (q0(follower) + float(model.eq_data[k][0]),)
+        )
+    return Coupling(names("jnt", follower), names("jnt", leader), _polynomial(model.eq_data[k], q0(follower), q0(leader)))
 
 
 def _tendon_equality(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
     ends = [int(model.eq_obj1id[k]), int(model.eq_obj2id[k])]
     lengths = [length_of(mujoco, model, names, t) if t >= 0 else Length(()) for t in ends]
-    one, two = lengths
-    if one is None or two is None:
-        spatial = names("tendon", ends[0] if one is None else ends[1])
+    first, second = lengths
+    if first is None or second is None:
+        spatial = names("tendon", ends[0] if first is None else ends[1])
         raise ModelError(f"equality '{names('eq', k)}' holds the <spatial> tendon '{spatial}', which is not read")
     start = lambda t: float(model.tendon_length0[t])
     if ends[1] < 0:
-        return LengthCoupling(names("eq", k), one, (start(ends[0]) + float(model.eq_data[k][0]),))
-    return LengthCoupling(names("eq", k), one, _polynomial(model.eq_data[k], start(ends[0]), start(ends[1])), two)
+        return LengthCoupling(names("eq", k), first, (start(ends[0]) + float(model.eq_data[k][0]),))
+    return LengthCoupling(names("eq", k), first, _polynomial(model.eq_data[k], start(ends[0]), start(ends[1])), second)
 
 
 def _joined(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
@@ -217,9 +223,9 @@ def _joined(mujoco: Any, model: Any, names: Any, k: int) -> Fitting:
     else:
         bodies, first, second = list(ends), data[3:6] if weld else data[:3], data[:3] if weld else data[3:6]
         points, turns = [first, second], [rotation(data[6:10]) if weld else np.eye(3), np.eye(3)]
-    place = [(names("body", b), tuple(p.tolist()), rpy_of(R)) for b, p, R in zip(bodies, points, turns, strict=True)]
+    frames = [(names("body", b), tuple(p.tolist()), rpy_of(R)) for b, p, R in zip(bodies, points, turns, strict=True)]
     turns_held = weld and data[10] != 0  # torquescale 0 leaves the rotation free
-    return JoinedFrames(names("eq", k), place[0], place[1], "fixed" if turns_held else "spherical")
+    return JoinedFrames(names("eq", k), frames[0], frames[1], "fixed" if turns_held else "spherical")
 
 
 __all__ = ["fittings_of"]

@@ -50,18 +50,18 @@ def refuse_unsafe(document: Document) -> None:
         raise ModelError(f"{where}: <replicate> makes {copies:.3g} elements, over {COPIES}; {TRUST}")
 
 
-def _with_included(root: Element, where: str, home: Path, left: list[int]) -> None:
+def _with_included(root: Element, where: str, home: Path, budget: list[int]) -> None:
     """Inserts the contents of included files and attached models where they are named."""
     for element in [element for element in root.iter() if element.tag in ("include", "model") and element.get("file")]:
-        left[0] -= 1
-        if left[0] < 0:
+        budget[0] -= 1
+        if budget[0] < 0:
             raise ModelError(f"{where} includes over {INCLUDED} files, or itself; {TRUST}")
         name = element.get("file") or ""
         path = _inside(home / name, home, f"{where}: <{element.tag} file={shown(name)}>")
         if path.is_file():  # MuJoCo reports a missing one
-            inner = Document.of(path, "from_mjcf")
-            tree = parse_xml(inner.data, inner.where)
-            _with_included(tree, inner.where, home, left)
+            included = Document.of(path, "from_mjcf")
+            tree = parse_xml(included.data, included.where)
+            _with_included(tree, included.where, home, budget)
             element.extend(tree)
 
 
@@ -69,27 +69,27 @@ def _refuse_element(where: str, element: Element, home: Path | None, folders: li
     if element.tag in ("plugin", "extension"):
         raise ModelError(f"{where}: <{element.tag}> asks for code of its own; {TRUST}")
     for key, text in element.attrib.items():
-        said = f"{where}: <{element.tag} {key}={shown(text)}>"
+        item = f"{where}: <{element.tag} {key}={shown(text)}>"
         if key in FILES or key in FOLDERS:
             if home is None:
-                raise ModelError(f"{said} names a file, and a robot that is given as text has no folder; give its path")
+                raise ModelError(f"{item} names a file, and a robot that is given as text has no folder; give its path")
             for folder in folders:
-                _inside(home / folder / text, home, said)
+                _inside(home / folder / text, home, item)
         elif key in LARGEST_ATTRIBUTES and _product(text) > LARGEST_ATTRIBUTES[key]:
-            raise ModelError(f"{said} is over {LARGEST_ATTRIBUTES[key]:g}; {TRUST}")
+            raise ModelError(f"{item} is over {LARGEST_ATTRIBUTES[key]:g}; {TRUST}")
         elif key == "memory" and _bytes(text) > RESERVED_BYTES:
-            raise ModelError(f"{said} reserves over {RESERVED_BYTES // 2**30} GiB, which a tree does not need; {TRUST}")
+            raise ModelError(f"{item} reserves over {RESERVED_BYTES // 2**30} GiB, which a tree does not need; {TRUST}")
 
 
-def _inside(path: Path, home: Path, said: str) -> Path:
+def _inside(path: Path, home: Path, item: str) -> Path:
     """The path; raises if it leaves the folder of the file by `..`, as an absolute path or through a link."""
     try:
-        found = path.resolve()
+        resolved = path.resolve()
     except (OSError, RuntimeError, ValueError):
-        raise ModelError(f"{said} is no name of a file") from None
-    if not found.is_relative_to(home):
-        raise ModelError(f"{said} leads out of the folder of the robot, {home}; put it there, or {TRUST}")
-    return found
+        raise ModelError(f"{item} is no name of a file") from None
+    if not resolved.is_relative_to(home):
+        raise ModelError(f"{item} leads out of the folder of the robot, {home}; put it there, or {TRUST}")
+    return resolved
 
 
 def _copies(element: Element) -> float:

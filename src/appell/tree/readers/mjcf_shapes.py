@@ -17,7 +17,7 @@ VISIBLE = 3
 
 def shapes_of(mujoco: Any, model: Any, names: Any) -> list[LinkShape]:
     """Spheres, capsules, cylinders, boxes, ellipsoids and meshes; planes, which have no size, are skipped."""
-    kinds, found = mujoco.mjtGeom, []
+    kinds, shapes = mujoco.mjtGeom, []
     sizes = {
         int(kinds.mjGEOM_SPHERE): ("sphere", lambda s: (s[0],)),
         int(kinds.mjGEOM_CAPSULE): ("capsule", lambda s: (s[0], 2 * s[1])),
@@ -30,12 +30,12 @@ def shapes_of(mujoco: Any, model: Any, names: Any) -> list[LinkShape]:
         if kind not in sizes or model.geom_group[g] >= VISIBLE:
             continue
         word, size = sizes[kind]
-        place = Placement(rotation(model.geom_quat[g]), np.array(model.geom_pos[g]))
+        placement = Placement(rotation(model.geom_quat[g]), np.array(model.geom_pos[g]))
         rgba = model.mat_rgba[model.geom_matid[g]] if model.geom_matid[g] >= 0 else model.geom_rgba[g]
         mesh = _mesh(model, int(model.geom_dataid[g])) if word == "triangles" else {}
         numbers = tuple(map(float, size(np.asarray(model.geom_size[g], float))))
-        found.append(LinkShape(names("body", model.geom_bodyid[g]), word, numbers, place, hex_colour(rgba), **mesh))
-    return found
+        shapes.append(LinkShape(names("body", model.geom_bodyid[g]), word, numbers, placement, hex_colour(rgba), **mesh))
+    return shapes
 
 
 def _mesh(model: Any, k: int) -> dict[str, Any]:

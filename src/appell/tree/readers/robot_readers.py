@@ -60,12 +60,12 @@ def register_reader(reader: RobotReader) -> RobotReader:
         raise ModelError(f"a reader of robots has a name and a function read(document, …), not {shown(reader)}")
     if READERS.get(reader.name) is reader:
         return reader
-    for other in READERS.values():
-        same = [ending for ending in reader.endings if ending in other.endings]
-        same += [f"<{reader.element}>"] if reader.element and reader.element == other.element else []
-        same += [f"kind '{reader.name}'"] if reader.name == other.name else []
-        if same:
-            raise ModelError(f"the reader '{other.name}' reads {same[0]} already; choose another one")
+    for registered in READERS.values():
+        conflicts = [ending for ending in reader.endings if ending in registered.endings]
+        conflicts += [f"<{reader.element}>"] if reader.element and reader.element == registered.element else []
+        conflicts += [f"kind '{reader.name}'"] if reader.name == registered.name else []
+        if conflicts:
+            raise ModelError(f"the reader '{registered.name}' reads {conflicts[0]} already; choose another one")
     READERS[reader.name] = reader
     return reader
 
@@ -82,16 +82,16 @@ def reader_of(document: Document, kind: str | None) -> RobotReader:
     for reader in READERS.values():
         if ending in reader.endings:
             return reader
-    known = ", ".join(f"{one.name} ({' '.join([*one.endings, *([f'<{one.element}>'] if one.element else [])])})"
-                      for one in READERS.values())  # fmt: skip
-    what = f"<{element}>" if element else f"'{ending}'" if ending else "text"
-    raise ModelError(f"{document.where}: no reader of robots knows {what}; there are {known}; say kind=")
+    known = ", ".join(f"{reader.name} ({' '.join([*reader.endings, *([f'<{reader.element}>'] if reader.element else [])])})"
+                      for reader in READERS.values())  # fmt: skip
+    content = f"<{element}>" if element else f"'{ending}'" if ending else "text"
+    raise ModelError(f"{document.where}: no reader of robots knows {content}; there are {known}; say kind=")
 
 
 def first_element(data: bytes) -> str:
     """The name of the first element of an XML text, "" if there is none near the beginning."""
-    found = re.search(rb"<([A-Za-z_][\w.:-]*)", re.sub(rb"<!--.*?-->", b"", data[:FIRST_ELEMENT_BYTES], flags=re.DOTALL))
-    return found[1].decode("ascii", "replace") if found else ""
+    match = re.search(rb"<([A-Za-z_][\w.:-]*)", re.sub(rb"<!--.*?-->", b"", data[:FIRST_ELEMENT_BYTES], flags=re.DOTALL))
+    return match[1].decode("ascii", "replace") if match else ""
 
 
 def read_robot(source: Any, kind: str | None, caller: str, **options: Any) -> tuple[Robot, Document]:

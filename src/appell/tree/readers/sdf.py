@@ -76,9 +76,9 @@ def read_sdf(
         raise ModelError(f"{document.where}: the root element is <{root.tag}>, expected <sdf>")
     chosen, gravity = _model(root, model, document.where)
     name = chosen.get("name") or "robot"
-    for tag, what in UNREAD.items():
+    for tag, content in UNREAD.items():
         if chosen.find(tag) is not None:
-            raise ModelError(f"model '{name}' has <{tag}>: {what} are not read; write their links into the model")
+            raise ModelError(f"model '{name}' has <{tag}>: {content} are not read; write their links into the model")
     notes: list[str] = []
     poses = Poses.of(chosen)
     names = {element.get("name") or "": _part_names(element) for element in chosen.findall("joint")}
@@ -102,8 +102,8 @@ UNUSED = ("plugin", "velocity_decay", "kinematic", "enable_wind")
 def _note_unread(model: Element, notes: list[str]) -> None:
     for tag in UNUSED:
         for owner in (model, *model.findall("link")):
-            found = owner.find(tag)
-            if found is not None and (found.text or "").strip().lower() not in ("0", "false"):
+            element = owner.find(tag)
+            if element is not None and (element.text or "").strip().lower() not in ("0", "false"):
                 notes.append(f"{owner.tag} '{owner.get('name')}' has <{tag}>, which is not read")
 
 
@@ -115,12 +115,12 @@ def _version(root: Element) -> tuple[int, ...]:
     return tuple(map(int, stated.strip().split(".")))
 
 
-def _model(root: Element, wanted: str | None, where: str) -> tuple[Element, tuple[float, float, float] | None]:
+def _model(root: Element, wanted_name: str | None, where: str) -> tuple[Element, tuple[float, float, float] | None]:
     """The one <model>, or the one of this name, and the gravity of its <world>."""
     worlds = {m: world for world in root.findall("world") for m in world.findall("model")}
     models = [*root.findall("model"), *worlds]
-    if wanted is not None:
-        models = [m for m in models if m.get("name") == wanted]
+    if wanted_name is not None:
+        models = [m for m in models if m.get("name") == wanted_name]
     if len(models) != 1:
         names = ", ".join(repr(m.get("name")) for m in root.iter("model")) or "none"
         raise ModelError(f"{where}: a robot is one <model>; there are {names}: choose by model='…'")
@@ -149,23 +149,25 @@ def _joint(element: Element, poses: Poses, version: tuple[int, ...], names: Mapp
         raise ModelError(f"{where}: the world is the child; make it the parent")
     if child == parent:
         raise ModelError(f"{where} joins link '{child}' to itself")
-    pose, made = poses[name], []
-    for own, part, tag in zip(names[name], KINDS[kind], ("axis", "axis2"), strict=False):
+    pose, axes = poses[name], []
+    for part_name, part_kind, tag in zip(names[name], KINDS[kind], ("axis", "axis2"), strict=False):
         axis = only(element, tag, where)
-        direction = _direction(axis, pose, poses, version, where) if part not in ("fixed", "spherical") else (0.0, 0.0, 1.0)
-        made.append(_stated(own, part, direction, axis, where, names))
-    return SdfJoint(name, kind, parent, child, pose, tuple(made))
+        direction = (
+            _direction(axis, pose, poses, version, where) if part_kind not in ("fixed", "spherical") else (0.0, 0.0, 1.0)
+        )
+        axes.append(_stated(part_name, part_kind, direction, axis, where, names))
+    return SdfJoint(name, kind, parent, child, pose, tuple(axes))
 
 
 def _direction(axis: Element | None, pose: Placement, poses: Poses, version: tuple[int, ...], where: str) -> tuple[float, ...]:
     """The unit axis in the joint's frame."""
     stated = None if axis is None else only(axis, "xyz", where)
-    given = np.array([0.0, 0.0, 1.0] if stated is None else numbers(stated, 3, f"<xyz> of {where}"))
+    xyz = np.array([0.0, 0.0, 1.0] if stated is None else numbers(stated, 3, f"<xyz> of {where}"))
     frame = "" if stated is None else stated.get("expressed_in") or ""
-    said = axis is not None and value(axis, "use_parent_model_frame", where, "false").lower() in ("1", "true")
-    old = said or (axis is not None and version < AXES_IN_MODEL_BEFORE)
-    R = poses[frame].R if frame else np.eye(3) if old else pose.R
-    return tuple(unit_axis(pose.R.T @ R @ given, where).tolist())
+    flagged = axis is not None and value(axis, "use_parent_model_frame", where, "false").lower() in ("1", "true")
+    in_model_frame = flagged or (axis is not None and version < AXES_IN_MODEL_BEFORE)
+    R = poses[frame].R if frame else np.eye(3) if in_model_frame else pose.R
+    return tuple(unit_axis(pose.R.T @ R @ xyz, where).tolist())
 
 
 def _stated(
@@ -174,14 +176,14 @@ def _stated(
     """Limits, damping, friction, spring and mimic of one axis; names: of the joints that each <joint> is made of."""
     if element is None or kind in ("fixed", "spherical"):
         return StatedJoint(Joint(name, kind, axis=axis))
-    number = lambda inside, tag, default: float(numbers_of(inside, tag, where, default))
+    number = lambda element_read, tag, default: float(numbers_of(element_read, tag, where, default))
     limit, dynamics, mimic = (only(element, tag, where) for tag in ("limit", "dynamics", "mimic"))
-    bound = lambda x, without: without if abs(x) >= BOUNDLESS else x
+    bound = lambda x, otherwise: otherwise if abs(x) >= BOUNDLESS else x
     ends = {"lower": -math.inf, "upper": math.inf, "velocity": math.inf, "effort": math.inf}
     if limit is not None:
         lower, upper = (number(limit, key, sign * math.inf) for key, sign in (("lower", -1), ("upper", 1)))
-        most = {key: x if (x := number(limit, key, math.inf)) >= 0 else math.inf for key in ("velocity", "effort")}
-        ends = {"lower": bound(lower, -math.inf), "upper": bound(upper, math.inf), **most}
+        caps = {key: x if (x := number(limit, key, math.inf)) >= 0 else math.inf for key in ("velocity", "effort")}
+        ends = {"lower": bound(lower, -math.inf), "upper": bound(upper, math.inf), **caps}
     if kind == "continuous":
         ends |= {"lower": -math.inf, "upper": math.inf}
     losses = {"damping": 0.0, "friction": 0.0, "spring_stiffness": 0.0, "spring_reference": 0.0}
@@ -191,8 +193,10 @@ def _stated(
             raise ModelError(f"{where}: <dynamics> must not be negative")
     follows = None
     if mimic is not None:
-        factor, offset, at = (number(mimic, key, float(key == "multiplier")) for key in ("multiplier", "offset", "reference"))
-        follows = Coupling(name, _leader(mimic, names), (offset - factor * at, factor))
+        factor, offset, reference = (
+            number(mimic, key, float(key == "multiplier")) for key in ("multiplier", "offset", "reference")
+        )
+        follows = Coupling(name, _leader(mimic, names), (offset - factor * reference, factor))
     joint = Joint(name, kind, axis=axis, limits=Limits(**ends) if limit is not None else None)
     viscous, dry, stiffness, rest = losses.values()
     return StatedJoint(joint, viscous, dry, follows, stiffness, rest)
@@ -201,8 +205,8 @@ def _stated(
 def _leader(mimic: Element, names: Mapping[str, tuple[str, ...]]) -> str:
     """The leader; for a joint with two axes the one named by axis=, by default the first."""
     stated = mimic.get("joint") or ""
-    parts = names.get(stated, (stated,))
-    return parts[-1 if mimic.get("axis") == "axis2" else 0]
+    joints = names.get(stated, (stated,))
+    return joints[-1 if mimic.get("axis") == "axis2" else 0]
 
 
 def numbers_of(element: Element, tag: str, where: str, default: float) -> float:
@@ -210,12 +214,12 @@ def numbers_of(element: Element, tag: str, where: str, default: float) -> float:
     if not text:
         return default
     try:
-        found = float(text) if text.isascii() and "_" not in text else math.nan
+        number = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
-        found = math.nan
-    if math.isnan(found):
+        number = math.nan
+    if math.isnan(number):
         raise ModelError(f"{where}: <{tag}>{text}</{tag}> is not a number")
-    return found
+    return number
 
 
 class _Builder:
@@ -235,14 +239,14 @@ class _Builder:
             raise ModelError(f"model '{self.model.get('name')}' has no <link>")
         self.carrier[WORLD] = (self._add(Joint(self._fresh("world"), "fixed")), self.poses.model.inverse)
         self._grow(WORLD)
-        below = {joint.child for joint in self.joints}
-        roots = [link for link in self.bodies if link not in below and link not in self.carrier]
+        children = {joint.child for joint in self.joints}
+        roots = [link for link in self.bodies if link not in children and link not in self.carrier]
         for link in [*roots, *self.bodies]:  # links not reached from the roots are on cycles of joints
             if link in self.carrier:
                 continue
             kind, name = ("fixed", f"{link} (static)") if self.static else ("floating", self._base())
-            there = self.poses.model @ self.poses[link]
-            self._add(Joint(self._fresh(name), kind, None, there, body=self.bodies[link], link=link))
+            pose = self.poses.model @ self.poses[link]
+            self._add(Joint(self._fresh(name), kind, None, pose, body=self.bodies[link], link=link))
             self.carrier[link] = (self.made[-1].name, self.poses[link])
             self._grow(link)
         self._frames()
@@ -269,31 +273,35 @@ class _Builder:
                     self.loops.append(joint)
                 continue
             self._mount(joint)
-            stack.extend(other for other in reversed(self.joints) if other.parent == joint.child)
+            stack.extend(next_joint for next_joint in reversed(self.joints) if next_joint.parent == joint.child)
 
     def _mount(self, joint: SdfJoint) -> None:
         """The joints of `joint` on the carrier of its parent, and its child's body and frame behind them."""
-        before, at = self.carrier[joint.parent]
-        placement = at.inverse @ joint.pose
+        carrier, home = self.carrier[joint.parent]
+        placement = home.inverse @ joint.pose
         for row in joint.axes:
-            said = row.joint
-            self._add(Joint(said.name, "fixed" if self.static else said.kind, before, placement, said.axis, limits=said.limits))
-            before, placement = said.name, HERE
+            stated = row.joint
+            self._add(
+                Joint(
+                    stated.name, "fixed" if self.static else stated.kind, carrier, placement, stated.axis, limits=stated.limits
+                )
+            )
+            carrier, placement = stated.name, HERE
         offset = joint.pose.inverse @ self.poses[joint.child]
         body = {"body": self.bodies[joint.child], "link": joint.child}
         if (np.eye(3) == offset.R).all() and not offset.p.any():
             self.made[-1] = replace(self.made[-1], **body)
         else:
-            self._add(Joint(self._fresh(f"link {joint.child}"), "fixed", before, offset, **body))
+            self._add(Joint(self._fresh(f"link {joint.child}"), "fixed", carrier, offset, **body))
         self.carrier[joint.child] = (self.made[-1].name, self.poses[joint.child])
 
     def _frames(self) -> None:
         """Frames of the file, fixed to the links that they are attached to."""
         links = {joint.link for joint in self.made} | {joint.name for joint in self.made}
         for name, link in self.poses.frames.items():
-            before, at = self.carrier[link]
-            shown = None if name in links else name
-            self._add(Joint(self._fresh(f"frame {name}"), "fixed", before, at.inverse @ self.poses[name], link=shown))
+            carrier, home = self.carrier[link]
+            link_name = None if name in links else name
+            self._add(Joint(self._fresh(f"frame {name}"), "fixed", carrier, home.inverse @ self.poses[name], link=link_name))
 
 
 def _body(link: Element, notes: list[str]) -> Inertia:
@@ -310,9 +318,9 @@ def _body(link: Element, notes: list[str]) -> Inertia:
     stated = only(inertial, "inertia", where)
     keys = {"ixx": 1.0, "ixy": 0.0, "ixz": 0.0, "iyy": 1.0, "iyz": 0.0, "izz": 1.0}
     xx, xy, xz, yy, yz, zz = (d if stated is None else numbers_of(stated, key, where, d) for key, d in keys.items())
-    here = Poses.local_pose(only(inertial, "pose", where), f"the <inertial> of {where}")
-    J = here.R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ here.R.T
-    body = Inertia.at_centre(numbers_of(inertial, "mass", where, 1.0), here.p, (J + J.T) / 2, where, as_stated=True)
+    pose = Poses.local_pose(only(inertial, "pose", where), f"the <inertial> of {where}")
+    J = pose.R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ pose.R.T
+    body = Inertia.at_centre(numbers_of(inertial, "mass", where, 1.0), pose.p, (J + J.T) / 2, where, as_stated=True)
     if reason := body.impossible():
         notes.append(f"{where}: <inertial> is not that of a body, {reason}; it is used as it stands")
     return body
@@ -325,8 +333,8 @@ def _loop(joint: SdfJoint, poses: Poses) -> JoinedFrames:
     axis = np.asarray(joint.axes[0].joint.axis, float)
     frame = joint.pose @ Placement(basis(axis) if joint.type not in ("ball", "fixed") else np.eye(3), np.zeros(3))
     parent = poses.model.inverse if joint.parent == WORLD else poses[joint.parent]
-    there = [(link, home.inverse @ frame) for link, home in ((joint.parent, parent), (joint.child, poses[joint.child]))]
-    a, b = ((link, tuple(X.p.tolist()), rpy_of(X.R)) for link, X in there)
+    ends = [(link, home.inverse @ frame) for link, home in ((joint.parent, parent), (joint.child, poses[joint.child]))]
+    a, b = ((link, tuple(X.p.tolist()), rpy_of(X.R)) for link, X in ends)
     return JoinedFrames(joint.name, a, b, LOOPS[joint.type])
 
 

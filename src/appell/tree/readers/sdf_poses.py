@@ -17,28 +17,28 @@ WORLD, MODEL = "world", "__model__"
 
 def only(element: Element, tag: str, where: str) -> Element | None:
     """The one <tag> of an element, if there is one."""
-    found = element.findall(tag)
-    if len(found) > 1:
-        raise ModelError(f"{where} has {len(found)} <{tag}>; keep the one that is meant")
-    return found[0] if found else None
+    children = element.findall(tag)
+    if len(children) > 1:
+        raise ModelError(f"{where} has {len(children)} <{tag}>; keep the one that is meant")
+    return children[0] if children else None
 
 
 def value(element: Element, tag: str, where: str, default: str) -> str:
     """The text of <tag>, stripped."""
-    found = only(element, tag, where)
-    return default if found is None else (found.text or "").strip()
+    child = only(element, tag, where)
+    return default if child is None else (child.text or "").strip()
 
 
 def numbers(element: Element, count: int, where: str) -> tuple[float, ...]:
     """The numbers in the text of an element."""
     text = element.text or ""
     try:
-        found = tuple(float(word) for word in text.split() if word.isascii() and "_" not in word)
+        values = tuple(float(word) for word in text.split() if word.isascii() and "_" not in word)
     except ValueError:
-        found = ()
-    if len(found) != count or len(found) != len(text.split()) or not all(map(math.isfinite, found)):
+        values = ()
+    if len(values) != count or len(values) != len(text.split()) or not all(map(math.isfinite, values)):
         raise ModelError(f"{where}: <{element.tag}>{text.strip()[:80]}</{element.tag}> must be {count} finite numbers")
-    return found
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class Poses:
 
     @staticmethod
     def of(model: Element) -> Poses:
-        own = only(model, "pose", "the model")
-        if model.get("placement_frame") or (own is not None and own.get("relative_to")):
+        model_pose = only(model, "pose", "the model")
+        if model.get("placement_frame") or (model_pose is not None and model_pose.get("relative_to")):
             raise ModelError("placement_frame and relative_to of a <model> are not read; write its pose in the world")
         stated: dict[str, _Stated] = {}
         links = tuple(link.get("name") or "" for link in model.findall("link"))
@@ -85,17 +85,17 @@ class Poses:
                 stated[name] = _Stated(Poses.stated_pose(pose, where), relative)
         if (canonical := model.get("canonical_link")) and canonical not in links:
             raise ModelError(f"canonical_link '{canonical}' is no link of the model")
-        made = Poses(Poses.stated_pose(own, "the model"), stated, links, children)
-        made.first = model.get("canonical_link") or next(iter(links), MODEL)
-        made.frames = {name: made._home(name, attached) for name in attached}
-        return made
+        poses = Poses(Poses.stated_pose(model_pose, "the model"), stated, links, children)
+        poses.first = model.get("canonical_link") or next(iter(links), MODEL)
+        poses.frames = {name: poses._home(name, attached) for name in attached}
+        return poses
 
     @staticmethod
     def stated_pose(pose: Element | None, where: str) -> Placement:
         """x y z roll pitch yaw, in degrees if the file says so, or with a quaternion x y z w."""
         if pose is not None and pose.get("frame"):
-            old = f"frame='{pose.get('frame')}' of SDF 1.5 and 1.6 is not read; write relative_to= instead"
-            raise ModelError(f"the pose of {where}: {old}")
+            reason = f"frame='{pose.get('frame')}' of SDF 1.5 and 1.6 is not read; write relative_to= instead"
+            raise ModelError(f"the pose of {where}: {reason}")
         if pose is None or not (pose.text or "").strip():
             return HERE
         if pose.get("rotation_format", "euler_rpy") == "quat_xyzw":
@@ -118,19 +118,19 @@ class Poses:
     def __getitem__(self, name: str) -> Placement:
         return self._resolved(name, ())
 
-    def _resolved(self, name: str, way: tuple[str, ...]) -> Placement:
+    def _resolved(self, name: str, path: tuple[str, ...]) -> Placement:
         if name == MODEL:
             return HERE
         if name == WORLD:
             return self.model.inverse
-        if name in way:
-            raise ModelError(f"the poses of {', '.join(map(repr, way))} are relative to each other in a circle")
+        if name in path:
+            raise ModelError(f"the poses of {', '.join(map(repr, path))} are relative to each other in a circle")
         if name not in self.stated:
-            where = f"'{way[-1]}' names" if way else "there is named"
-            raise ModelError(f"{where} the frame '{name}', which the model does not have")
+            source = f"'{path[-1]}' names" if path else "there is named"
+            raise ModelError(f"{source} the frame '{name}', which the model does not have")
         if name not in self.found:
-            one = self.stated[name]
-            self.found[name] = self._resolved(one.relative, (*way, name)) @ one.pose
+            stated = self.stated[name]
+            self.found[name] = self._resolved(stated.relative, (*path, name)) @ stated.pose
         return self.found[name]
 
     def link_of(self, name: str, where: str) -> str:

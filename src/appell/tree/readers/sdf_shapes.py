@@ -29,18 +29,18 @@ def link_shapes(model: Element, poses: Poses) -> Iterator[LinkShape]:
 def _shape(link: str, element: Element, shape: Element) -> LinkShape:
     where = f"a shape of link '{link}'"
     try:
-        place = Poses.local_pose(only(element, "pose", where), where)
+        pose = Poses.local_pose(only(element, "pose", where), where)
         if shape.tag == "mesh":
             scale = only(shape, "scale", where)
             size = (1.0, 1.0, 1.0) if scale is None else numbers(scale, 3, where)
-            return LinkShape(link, "mesh", size, place, _colour(element), value(shape, "uri", where, ""))
+            return LinkShape(link, "mesh", size, pose, _colour(element), value(shape, "uri", where, ""))
         if shape.tag not in SIZES:
             return LinkShape(link, shape.tag, problem=f"the geometry <{shape.tag}> is of no known kind")
         parts = [only(shape, tag, where) for tag, _ in SIZES[shape.tag]]
         if any(part is None for part in parts):
             raise ModelError(f"<{shape.tag}> has no <{SIZES[shape.tag][parts.index(None)][0]}>")
         sized = [numbers(part, n, where) for part, (_, n) in zip(parts, SIZES[shape.tag], strict=True) if part is not None]
-        return LinkShape(link, shape.tag, tuple(x for one in sized for x in one), place, _colour(element))
+        return LinkShape(link, shape.tag, tuple(x for values in sized for x in values), pose, _colour(element))
     except ModelError as error:
         return LinkShape(link, shape.tag, problem=str(error))
 

@@ -65,30 +65,30 @@ def read_urdf(
     macros = [element.tag for element in robot.iter() if ":" in element.tag and element.tag.startswith("xacro")]
     if macros:
         raise ModelError(f"{where} contains <{macros[0]}>: it is a macro file; expand it with xacro first")
-    within = entry(quarter_turns, "quarter_turns (rad)")
-    if within:
-        _round_angles(robot, within)
+    tolerance = entry(quarter_turns, "quarter_turns (rad)")
+    if tolerance:
+        _round_angles(robot, tolerance)
     notes: list[str] = []
     links = _links(robot, notes)
     rows = [_row(element, bool(damping), notes) for element in robot.findall("joint")]
     root, names, base = _root(rows, links), {row.joint.name for row in rows}, ROOT_JOINT
     while base in names:
         base += "_"
-    first = Joint(base, "floating" if floating else "fixed", body=links[root], link=root)
-    joints = (first, *_in_order(rows, links, root, base))
+    base_joint = Joint(base, "floating" if floating else "fixed", body=links[root], link=root)
+    joints = (base_joint, *_in_order(rows, links, root, base))
     fittings = joint_fittings(rows, limits=limits, damping=damping is None, friction=friction, mimic=mimic, notes=notes)
     return Robot(robot.get("name", "robot"), joints, tuple(notes), tuple(link_shapes(robot)), fittings=fittings)
 
 
-def _round_angles(robot: Element, within: float) -> None:
+def _round_angles(robot: Element, tolerance: float) -> None:
     """1.5708 → π/2 in every rpy, where the difference is within the bound."""
     origins = [(element, origin) for element in robot for origin in element.iter("origin")]
     for element, origin in origins:
         if origin.get("rpy") is not None:
             angles = _numbers(origin, "rpy", f"{element.tag} '{element.get('name', '')}'")
-            whole = [round(angle / (math.pi / 2)) * (math.pi / 2) for angle in angles]
-            kept = [b if abs(a - b) < within else a for a, b in zip(angles, whole, strict=True)]
-            origin.set("rpy", " ".join(map(repr, kept)))
+            multiples = [round(angle / (math.pi / 2)) * (math.pi / 2) for angle in angles]
+            rounded = [b if abs(a - b) < tolerance else a for a, b in zip(angles, multiples, strict=True)]
+            origin.set("rpy", " ".join(map(repr, rounded)))
 
 
 def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str, base: str) -> list[Joint]:
@@ -99,10 +99,10 @@ def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str, bas
     ordered: list[Joint] = []
     stack = [(row, base) for row in children[root]]
     while stack:
-        row, before = stack.pop()
-        given = row.joint
-        ordered.append(replace(given, parent=before, body=links[row.child], link=row.child))
-        stack.extend((next_row, given.name) for next_row in children[row.child])
+        row, carrier = stack.pop()
+        joint = row.joint
+        ordered.append(replace(joint, parent=carrier, body=links[row.child], link=row.child))
+        stack.extend((next_row, joint.name) for next_row in children[row.child])
     reached = {root, *(joint.link for joint in ordered)}
     for row in rows:
         if row.child not in reached:
@@ -112,39 +112,39 @@ def _in_order(rows: Sequence[_Row], links: Mapping[str, Inertia], root: str, bas
 
 def _refuse_loop(rows: Sequence[_Row], link: str) -> NoReturn:
     """Raises with the loop: found upwards from a link without a root, from the first link that repeats."""
-    above = {row.child: row for row in rows}
-    way: dict[str, int] = {}
-    while link not in way:
-        way[link] = len(way)
-        link = above[link].parent
-    names = [above[one].joint.name for one in reversed(list(way)[way[link] :])]
+    inbound = {row.child: row for row in rows}
+    path: dict[str, int] = {}
+    while link not in path:
+        path[link] = len(path)
+        link = inbound[link].parent
+    names = [inbound[child].joint.name for child in reversed(list(path)[path[link] :])]
     if len(names) == 1:
         raise ModelError(f"joint '{names[0]}' joins link '{link}' to itself")
-    some = ", ".join(f"'{name}'" for name in names[:12]) + (" …" if len(names) > 12 else "")
-    raise ModelError(f"joints {some} form a closed loop; {CUT}")
+    listed = ", ".join(f"'{name}'" for name in names[:12]) + (" …" if len(names) > 12 else "")
+    raise ModelError(f"joints {listed} form a closed loop; {CUT}")
 
 
 def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
     """The only link that is not the child of a joint."""
-    above: dict[str, str] = {}
+    inbound: dict[str, str] = {}
     for row in rows:
         name = row.joint.name
-        for what, link in (("parent", row.parent), ("child", row.child)):
+        for end, link in (("parent", row.parent), ("child", row.child)):
             if link not in links:
-                raise ModelError(f"joint '{name}': its {what} link '{link}' is not among the <link> elements")
-        if row.child in above:
+                raise ModelError(f"joint '{name}': its {end} link '{link}' is not among the <link> elements")
+        if row.child in inbound:
             raise ModelError(
-                f"link '{row.child}' is the child of joint '{above[row.child]}' and of joint '{name}': a closed loop; {CUT}"
+                f"link '{row.child}' is the child of joint '{inbound[row.child]}' and of joint '{name}': a closed loop; {CUT}"
             )
-        above[row.child] = name
-    roots = sorted(set(links) - set(above))
+        inbound[row.child] = name
+    roots = sorted(set(links) - set(inbound))
     if not links:
         raise ModelError("the robot has no <link>")
     if not roots:
         _refuse_loop(rows, rows[0].child)
     if len(roots) > 1:
-        some = ", ".join(map(repr, roots[:12])) + (" …" if len(roots) > 12 else "")
-        raise ModelError(f"the links {some} are not connected; a robot has one root link: join them by a <joint>")
+        listed = ", ".join(map(repr, roots[:12])) + (" …" if len(roots) > 12 else "")
+        raise ModelError(f"the links {listed} are not connected; a robot has one root link: join them by a <joint>")
     return roots[0]
 
 
@@ -169,9 +169,9 @@ def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
         raise ModelError(f"{where}: <inertial> has no <{missing}>")
     xx, xy, xz, yy, yz, zz = (_number(matrix, key, where) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
     origin = _origin(inertial, f"the <inertial> of {where}")
-    given = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    stated = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported as not finite, or noted
-        J = origin.R @ given @ origin.R.T
+        J = origin.R @ stated @ origin.R.T
         body = Inertia.at_centre(_number(mass, "value", where), origin.p, (J + J.T) / 2, where, as_stated=True)
     if reason := body.impossible():
         notes.append(f"{where}: <inertial> is not that of a body, {reason}; it is used as it stands")
@@ -229,42 +229,42 @@ def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> 
     stated = _child(element, "limit", where)
     if stated is None or kind.nq != 1:
         return None
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for key in ("lower", "upper", "velocity", "effort"):
         text = stated.get(key)
         if text is None or (kind.urdf == "continuous" and key in ("lower", "upper")):
             continue
         try:
-            found[key] = _float(text)
+            values[key] = _float(text)
         except ValueError:
-            found[key] = math.nan
-        if math.isnan(found[key]):
+            values[key] = math.nan
+        if math.isnan(values[key]):
             notes.append(f"{where}: <limit {key}={text!r}> is not a number, and is not used")
-        elif found[key] < 0 and key in ("velocity", "effort"):
+        elif values[key] < 0 and key in ("velocity", "effort"):
             notes.append(f"{where}: <limit {key}={text!r}> is negative, and is not used")
         else:
             continue
-        found[key] = Limits.__dataclass_fields__[key].default
-    for key, other in (("lower", "upper"), ("upper", "lower")):
-        if key in found and stated.get(other) is None:
-            found[other] = 0.0
-            notes.append(f"{where}: <limit> states no {other} limit, which is 0 then")
-    return Limits(**found)
+        values[key] = Limits.__dataclass_fields__[key].default
+    for key, opposite in (("lower", "upper"), ("upper", "lower")):
+        if key in values and stated.get(opposite) is None:
+            values[opposite] = 0.0
+            notes.append(f"{where}: <limit> states no {opposite} limit, which is 0 then")
+    return Limits(**values)
 
 
-def _named(element: Element, what: str) -> str:
+def _named(element: Element, tag: str) -> str:
     name = element.get("name")
     if not name:
-        raise ModelError(f"a <{what}> has no name")
+        raise ModelError(f"a <{tag}> has no name")
     return name
 
 
 def _child(element: Element, tag: str, where: str) -> Element | None:
     """The one <tag> of an element, if there is one."""
-    found = element.findall(tag)
-    if len(found) > 1:
-        raise ModelError(f"{where} has {len(found)} <{tag}>; keep the one that is meant")
-    return found[0] if found else None
+    children = element.findall(tag)
+    if len(children) > 1:
+        raise ModelError(f"{where} has {len(children)} <{tag}>; keep the one that is meant")
+    return children[0] if children else None
 
 
 def _note_unknown(element: Element, where: str, notes: list[str]) -> None:
@@ -296,8 +296,8 @@ def _numbers(element: Element, key: str, where: str, count: int = 3) -> tuple[fl
     except ValueError:
         values = ()
     if len(values) != count or not all(map(math.isfinite, values)):
-        many = {3: "three", 4: "four"}[count]
-        raise ModelError(f"{where}: <{element.tag} {text_of(key)}={shown(text)}> must be {many} finite numbers")
+        number_word = {3: "three", 4: "four"}[count]
+        raise ModelError(f"{where}: <{element.tag} {text_of(key)}={shown(text)}> must be {number_word} finite numbers")
     return values
 
 

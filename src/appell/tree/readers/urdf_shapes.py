@@ -31,8 +31,8 @@ def link_shapes(robot: Element) -> Iterator[LinkShape]:
             if shape is not None:
                 yield replace(shape, colour=colour)
         if link.findall("visual"):
-            found = (_shape(name, element) for element in collisions)
-            yield from (replace(shape, collision=True) for shape in found if shape is not None)
+            shapes = (_shape(name, element) for element in collisions)
+            yield from (replace(shape, collision=True) for shape in shapes if shape is not None)
 
 
 def _shape(link: str, element: Element) -> LinkShape | None:

@@ -44,8 +44,8 @@ def exact_number(x: float, scale: float = 0.0) -> Any:
     simple = Fraction(x).limit_denominator(SIMPLE)
     if abs(x - simple) <= FRACTION_ROUNDING * max(abs(x), scale):
         return Rational(simple.numerator, simple.denominator)
-    places = 14 - math.floor(math.log10(max(abs(x), scale)))
-    return Rational(f"{x:.{max(places, 0)}f}")
+    digits = 14 - math.floor(math.log10(max(abs(x), scale)))
+    return Rational(f"{x:.{max(digits, 0)}f}")
 
 
 def exact_scalar(x: Any, scale: float = 0.0) -> Any:
@@ -57,16 +57,16 @@ def exact_scalar(x: Any, scale: float = 0.0) -> Any:
 
 def exact_angle(x: float) -> Expr:
     """A fraction of π where the float is one, else its number."""
-    part = Fraction(x / float(pi)).limit_denominator(SIMPLE)
-    if part and abs(x / float(pi) - part) <= FRACTION_ROUNDING * abs(part):
-        return pi * Rational(part.numerator, part.denominator)
+    share = Fraction(x / float(pi)).limit_denominator(SIMPLE)
+    if share and abs(x / float(pi) - share) <= FRACTION_ROUNDING * abs(share):
+        return pi * Rational(share.numerator, share.denominator)
     return exact_number(x)
 
 
 def rational_turn(angle: float) -> tuple[Rational, Rational]:
     """cos and sin within 1e-16 as rationals with c² + s² = 1: (1 − t²)/(1 + t²), 2t/(1 + t²), t = tan(angle/2)."""
-    half = Fraction(math.tan(angle / 2)).limit_denominator(10**8)
-    t: Any = Rational(half.numerator, half.denominator)
+    fraction = Fraction(math.tan(angle / 2)).limit_denominator(10**8)
+    t: Any = Rational(fraction.numerator, fraction.denominator)
     return (1 - t**2) / (1 + t**2), 2 * t / (1 + t**2)
 
 
@@ -100,8 +100,8 @@ class Algebra:
 
     def generator(self, expr: Expr) -> Exact:
         """A generator as a scalar."""
-        place = self.generators.index(expr)
-        return Exact(self, self.one.like({tuple(int(i == place) for i in range(len(self.generators))): 1}))
+        index = self.generators.index(expr)
+        return Exact(self, self.one.like({tuple(int(i == index) for i in range(len(self.generators))): 1}))
 
     def reduced(self, p: Polynomial) -> Polynomial:
         """p with no generator of `squares` beyond its first power."""
@@ -113,9 +113,9 @@ class Algebra:
         """The way of writing p with the fewest terms."""
         flips = []
         for s, c in self.circles:
-            other = p.on_sphere(c, [s])  # 1 − sin² for cos²
-            if len(other) < len(p):
-                p, flips = other, [*flips, (s, c)]
+            flipped = p.on_sphere(c, [s])  # 1 − sin² for cos²
+            if len(flipped) < len(p):
+                p, flips = flipped, [*flips, (s, c)]
         return Writing(tuple(flips), len(p.waves()) < len(p))
 
     def written(self, p: Polynomial, writing: Writing) -> Expr:
@@ -126,9 +126,9 @@ class Algebra:
             return p.plain()
         angles: list[Any] = [p.atoms[s].args[0] for s, _ in self.circles]
         terms = []
-        for (rest, multiples, sine), value in p.waves().items():
+        for (exponents, multiples, sine), value in p.waves().items():
             angle = sympy.Add(*(n * x for n, x in zip(multiples, angles, strict=True)))
-            powers = [g**k for g, k in zip(self.generators, rest, strict=True) if k]
+            powers = [g**k for g, k in zip(self.generators, exponents, strict=True) if k]
             terms.append(sympy.Mul(p.number(value), *powers, (sin if sine else cos)(angle)))
         return sympy.Add(*terms)
 
@@ -179,8 +179,8 @@ class Exact:
 
     def expression(self, values: Mapping[Symbol, Expr], writing: Writing | None = None) -> Expr:
         """The scalar in SymPy, as short as possible or written in a given way, with `values` substituted for symbols."""
-        found: Any = self.algebra.written(self.poly, writing or self.algebra.writing(self.poly))
-        return found.xreplace(values) if values else found
+        expr: Any = self.algebra.written(self.poly, writing or self.algebra.writing(self.poly))
+        return expr.xreplace(values) if values else expr
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,8 +250,8 @@ def _tidy(expr: Any, dust: float = 0.0) -> Expr:
     algebra = Algebra(tuple(p.atoms))
     p = algebra.reduced(p)
     if dust:
-        least = dust * max(1.0, *(abs(float(c)) for c in p.terms.values()))
-        p = p.like({powers: c for powers, c in p.terms.items() if abs(float(c)) > least})
+        threshold = dust * max(1.0, *(abs(float(c)) for c in p.terms.values()))
+        p = p.like({powers: c for powers, c in p.terms.items() if abs(float(c)) > threshold})
     return Exact(algebra, p).expression({})
 
 

@@ -83,21 +83,21 @@ class ExactTree:
         """The exact tree of a tree, with these frames available."""
         joints = symbols_of(tree.nodes)
         places = [_place(node) for node in tree.nodes]
-        inner = [HERE if node.parent < 0 else places[node.parent] for node in tree.nodes]
-        links = [_link(*one) for one in zip(tree.nodes, inner, places, strict=True)]
+        parent_frames = [HERE if node.parent < 0 else places[node.parent] for node in tree.nodes]
+        links = [_link(*arguments) for arguments in zip(tree.nodes, parent_frames, places, strict=True)]
         bodies = tuple(Moments.of(link.inertia) for link in links)
-        at = {name: (tree.frames[name].node, tree.frames[name].placement) for name in frames}
-        marks = {name: (n, _whole(places[n].inverse @ X)) for name, (n, X) in at.items()}
+        frames_at = {name: (tree.frames[name].node, tree.frames[name].placement) for name in frames}
+        marks = {name: (n, _whole(places[n].inverse @ X)) for name, (n, X) in frames_at.items()}
         steps = [step for word in (*(link.fixed for link in links), *(word for _, word in marks.values())) for step in word]
         turns = {abs(_angle(step)) for step in steps if isinstance(step, Turn)}
         letters = {angle: Dummy("angle") for angle in sorted(turns, key=float)} if len(turns) <= KEPT_ANGLES else {}
         angles = [_turning(joint, link) for joint, link in zip(joints, links, strict=True)]
-        plain = [x for joint in joints for x in (*joint.coordinates, *joint.velocities)]
-        circles = [x for many in (*angles, letters.values()) for x in many]
+        motion = [x for joint in joints for x in (*joint.coordinates, *joint.velocities)]
+        circles = [x for group in (*angles, letters.values()) for x in group]
         numbers = [step.d for step in steps if isinstance(step, Slide)] + [exact_scalar(g) for g in tree.gravity]
         numbers += [x for body in bodies for x in (body.m, *body.h, *body.J)]
         numbers += [exact_scalar(a) for node in tree.nodes for a in node.armature]
-        algebra = Algebra((*(f(x) for x in circles for f in (cos, sin)), *plain, *generators_of(numbers)))
+        algebra = Algebra((*(f(x) for x in circles for f in (cos, sin)), *motion, *generators_of(numbers)))
         lift = lambda word: tuple(_lifted(step, algebra, letters) for step in word)
         return ExactTree(
             algebra,
@@ -159,12 +159,12 @@ def _place(node: Node) -> Placement:
     return Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else HERE
 
 
-def _link(node: Node, inner: Placement, own: Placement) -> FramedLink:
+def _link(node: Node, parent_frame: Placement, frame: Placement) -> FramedLink:
     """A body in its given frame, z turned to the axis; the last rotation about z before a hinge becomes its offset."""
-    word, gamma = _spelled(inner.inverse @ node.placement @ own)
+    word, gamma = _spelled(parent_frame.inverse @ node.placement @ frame)
     if not node.kind.hinge:
         word, gamma = (*word, *turn(2, gamma)), 0.0
-    return FramedLink(node, own, word, gamma, node.inertia.seen_from(own.inverse))
+    return FramedLink(node, frame, word, gamma, node.inertia.seen_from(frame.inverse))
 
 
 def _spelled(X: Placement) -> tuple[Steps, float]:
@@ -203,9 +203,9 @@ def _turning(joint: JointSymbols, link: FramedLink) -> list[Expr]:
     subspace, shift = link.node.kind.subspace, 0 if quarter(link.offset) is not None else exact_angle(link.offset)
     if joint.quaternions:
         return []
-    own = dict(zip(subspace.letters, joint.coordinates, strict=True))
-    found: list[Any] = [without_floats(angle).xreplace(own) + shift for angle in subspace.angles]
-    return list(dict.fromkeys(-x if x.could_extract_minus_sign() else x for x in found))
+    symbols = dict(zip(subspace.letters, joint.coordinates, strict=True))
+    angles: list[Any] = [without_floats(angle).xreplace(symbols) + shift for angle in subspace.angles]
+    return list(dict.fromkeys(-x if x.could_extract_minus_sign() else x for x in angles))
 
 
 def _coordinate(q: Any, algebra: Algebra) -> Exact:

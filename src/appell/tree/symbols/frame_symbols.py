@@ -77,8 +77,8 @@ class FrameSymbols:
     @staticmethod
     def ground(name: str, R: Any, p: Any) -> FrameSymbols:
         """A frame that does not move: numbers."""
-        place = [Matrix(np.asarray(x).tolist()) for x in (p, R)]
-        return FrameSymbols(name, *map(ImmutableMatrix, (*place, zeros(3, 1), zeros(3, 1))), base=name)
+        columns = [Matrix(np.asarray(x).tolist()) for x in (p, R)]
+        return FrameSymbols(name, *map(ImmutableMatrix, (*columns, zeros(3, 1), zeros(3, 1))), base=name)
 
     def axis(self, direction: Sequence[Any] | str) -> Matrix:
         """R e, (3, 1): a direction fixed in the frame, by its components or as "x", "y", "z"."""
@@ -87,11 +87,11 @@ class FrameSymbols:
     @checked_keywords()
     def at(self, xyz: Sequence[Any] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0), *, name: str | None = None) -> FrameSymbols:
         """The frame fixed to this one at xyz (m; numbers or parameters), turned by roll, pitch, yaw (rad)."""
-        own, turn = vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
-        arm = self.rotation * own
+        point, turn = vector(xyz, f"a point of frame '{self.name}'"), from_rpy(rpy)
+        arm = self.rotation * point
         R, p = (np.eye(3), np.zeros(3)) if self.offset is None else self.offset
-        strange = self.in_symbols or ", ".join(sorted(map(str, own.free_symbols)))
-        offset = None if strange else (R @ turn, p + R @ reals(own.flat(), f"a point of frame '{self.name}'"))
+        symbols = self.in_symbols or ", ".join(sorted(map(str, point.free_symbols)))
+        offset = None if symbols else (R @ turn, p + R @ reals(point.flat(), f"a point of frame '{self.name}'"))
         turned = Matrix([[int(x) if x == int(x) else x for x in row] for row in turn.tolist()])
         return FrameSymbols(
             name or self.name,
@@ -101,7 +101,7 @@ class FrameSymbols:
             self.angular_velocity,
             self.base,
             offset,
-            strange,
+            symbols,
         )
 
 

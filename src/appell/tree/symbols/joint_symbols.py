@@ -45,13 +45,13 @@ class JointSymbols:
     def of(kind: JointKind, word: str, alone: bool = False) -> JointSymbols:
         """The symbols of a joint of this kind and name; `alone`: it is the base."""
         called = kind.called
-        plain = [Coordinate(name.format(word)) for name in (called.alone if alone else called.coordinates)]
+        scalars = [Coordinate(name.format(word)) for name in (called.alone if alone else called.coordinates)]
         balls = (Quaternion(word),) if called.quaternion else ()
-        coordinates = (*plain, *(x for ball in balls for x in ball.coordinates))
-        own = [Speed(name.format(word)) if name else plain[k].d for k, name in enumerate(called.velocities)]
-        velocities = (*own, *(rate for ball in balls for rate in ball.rates))
-        found = (without_floats(symbolic(x, "a rate of a joint")) for x in kind.rate(coordinates, velocities))
-        rates: dict[Symbol, Expr] = dict(zip(coordinates, found, strict=True))
+        coordinates = (*scalars, *(x for ball in balls for x in ball.coordinates))
+        speeds = [Speed(name.format(word)) if name else scalars[k].d for k, name in enumerate(called.velocities)]
+        velocities = (*speeds, *(rate for ball in balls for rate in ball.rates))
+        values = (without_floats(symbolic(x, "a rate of a joint")) for x in kind.rate(coordinates, velocities))
+        rates: dict[Symbol, Expr] = dict(zip(coordinates, values, strict=True))
         for ball in balls:
             rates |= ball.kinematics
         return JointSymbols(coordinates, velocities, rates, balls)
@@ -64,22 +64,22 @@ class JointSymbols:
 def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
     """The symbols of every joint, all distinct; joints with fewer coordinates choose first."""
     kinds = [node.kind.name for node in nodes]
-    made: dict[str, JointSymbols] = {}
+    symbols: dict[str, JointSymbols] = {}
     owner: dict[str, Node] = {}
     for node in sorted(nodes, key=lambda node: node.kind.nq):
         word = word_of_name(node.name)
         base = bool(node.kind.called.alone) and (kinds.count(node.kind.name) == 1 or word == "base")
-        made[node.name] = _untaken(node, "base" if base else word, base, owner)
-        owner |= dict.fromkeys(made[node.name].names, node)
-    return tuple(made[node.name] for node in nodes)
+        symbols[node.name] = _untaken(node, "base" if base else word, base, owner)
+        owner |= dict.fromkeys(symbols[node.name].names, node)
+    return tuple(symbols[node.name] for node in nodes)
 
 
 def _untaken(node: Node, word: str, base: bool, owner: Mapping[str, Node]) -> JointSymbols:
     """The symbols of the joint if none is taken, else the next choice; equal joint names raise."""
     joint = JointSymbols.of(node.kind, word, base)
     taken = [name for name in joint.names if name in owner]
-    twice = len(set(joint.names)) < len(joint.names)  # the z of floating joint "z", and the z of its quaternion: z_z
-    if not taken and not twice:
+    repeated = len(set(joint.names)) < len(joint.names)  # the z of floating joint "z", and the z of its quaternion: z_z
+    if not taken and not repeated:
         return joint
     other = owner[taken[0]] if taken else node
     if taken and (node.kind.nq == 1 or word_of_name(other.name) == word_of_name(node.name)):

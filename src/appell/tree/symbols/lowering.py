@@ -38,8 +38,10 @@ class TreeLowering(Lowering):
         if jet.level > 2:
             raise ModelError(f"{jet} is a derivative of order {jet.level}; frames are differentiated twice at most")
         moves = jet.base_level == 0 and jet.entry in AXES and jet.order > 0  # ṗ is available
-        value, left = (self._twist(jet.frame)[AXES.index(jet.entry)], jet.order - 1) if moves else (self._entry(jet), jet.order)
-        for _ in range(left):
+        value, order = (
+            (self._twist(jet.frame)[AXES.index(jet.entry)], jet.order - 1) if moves else (self._entry(jet), jet.order)
+        )
+        for _ in range(order):
             value = derivative_along(value, [self._q, self._v], [self._rate, self._a])
         return value
 
@@ -76,5 +78,5 @@ class TreeLowering(Lowering):
     @property
     def _rate(self) -> Value:
         system = self._system
-        own = self.column([system.rates[q] for q in system.coordinates])
-        return column(own, zeros(len(system.states)))  # frames do not depend on states
+        qd = self.column([system.rates[q] for q in system.coordinates])
+        return column(qd, zeros(len(system.states)))  # frames do not depend on states

@@ -106,11 +106,11 @@ def symbolic_system(system: TreeSystem) -> System:
         raise _too_large(system, f"a single entry has more than {POLYNOMIAL_TERMS} terms") from None
 
 
-def _too_large(system: TreeSystem, why: str) -> FormNotApplicable:
+def _too_large(system: TreeSystem, reason: str) -> FormNotApplicable:
     numbers = "tree.with_parameters({…}), " if system.tree.parameters else ""
     return FormNotApplicable(
         f"{system.name} has {len(system.tree.nodes)} movable bodies and {system.nv} velocities: its equations in symbols would"
-        f" fill books ({why}). tree.equations() shows Golubev's equations of the recursion; {numbers}tree.forward_dynamics("
+        f" fill books ({reason}). tree.equations() shows Golubev's equations of the recursion; {numbers}tree.forward_dynamics("
         "q, v, tau), compile and simulate take it in numbers"
     )
 
@@ -164,26 +164,28 @@ class _Moving:
         return _Moving(body, about, u, w, T * sympy.Rational(1, 2))
 
     def written(self, tree: ExactTree, writing: Writing) -> LinkBody:
-        about = self.moments
-        return LinkBody(self.body, about.h, about.J, tree.column(self.u), tree.column(self.w), tree.written(self.T, writing))
+        moments = self.moments
+        return LinkBody(
+            self.body, moments.h, moments.J, tree.column(self.u), tree.column(self.w), tree.written(self.T, writing)
+        )
 
 
 def _bodies(tree: ExactTree) -> list[LinkBody]:
     """Bodies and rotors; their kinetic energies are written so that the sum is shortest."""
-    moving = [_link(n, tree) for n, about in enumerate(tree.moments) if not about.empty]
+    moving = [_link(n, tree) for n, moments in enumerate(tree.moments) if not moments.empty]
     moving += [_rotor(link, tree) for link in tree.layout.links if any(link.node.armature)]
-    writing = tree.algebra.writing(sum((one.T for one in moving), tree.lifted(0)).poly)
-    return [one.written(tree, writing) for one in moving]
+    writing = tree.algebra.writing(sum((body.T for body in moving), tree.lifted(0)).poly)
+    return [body.written(tree, writing) for body in moving]
 
 
 def _link(n: int, tree: ExactTree) -> _Moving:
     """Body n; its centre of mass is c = h/m, its inertia about it J − m (c² 1 − c cᵀ)."""
-    about, pose, velocity = tree.moments[n], tree.poses[n], tree.velocities[n]
-    R, c = tree.matrix(pose.R), (about.h / (about.m or 1)).applyfunc(sympy.cancel)
+    moments, pose, velocity = tree.moments[n], tree.poses[n], tree.velocities[n]
+    R, c = tree.matrix(pose.R), (moments.h / (moments.m or 1)).applyfunc(sympy.cancel)
     steiner = c.dot(c) * sympy.eye(3) - c * c.T
-    J = (about.J - about.m * steiner).applyfunc(sympy.expand)
-    body = RigidBody(about.m, J, tree.column(pose.p) + R * c, R, name=tree.layout.links[n].node.name)
-    return _Moving.of(tree, body, about, velocity[3:], velocity[:3])
+    J = (moments.J - moments.m * steiner).applyfunc(sympy.expand)
+    body = RigidBody(moments.m, J, tree.column(pose.p) + R * c, R, name=tree.layout.links[n].node.name)
+    return _Moving.of(tree, body, moments, velocity[3:], velocity[:3])
 
 
 def _rotor(link: FramedLink, tree: ExactTree) -> _Moving:
@@ -198,19 +200,19 @@ def _rotor(link: FramedLink, tree: ExactTree) -> _Moving:
             " turn at once belongs to no kinetic energy. Give the mass to a body"
         )
     a, turns = exact_scalar(node.armature[0]), max(axes) < 3
-    about = Moments(
+    moments = Moments(
         sympy.Integer(0) if turns else a, sympy.zeros(3, 1), sympy.diag(*(a if turns and k in axes else 0 for k in range(3)))
     )
-    body = RigidBody(about.m, about.J, [0, 0, 0], sympy.eye(3), name=f"rotor of {node.name}")
+    body = RigidBody(moments.m, moments.J, [0, 0, 0], sympy.eye(3), name=f"rotor of {node.name}")
     rate = [tree.lifted(x) for x in link.spread([unit(k) for k in axes], tree.v)]
-    return _Moving.of(tree, body, about, rate[3:], rate[:3])
+    return _Moving.of(tree, body, moments, rate[3:], rate[:3])
 
 
 def _weight(tree: ExactTree, gravity: Iterable[Any]) -> Expr:
     """V = −g·Σ (m p + R h)."""
     total, g = tree.lifted(0), [tree.lifted(exact_scalar(x)) for x in gravity]
-    for about, pose in zip(tree.moments, tree.poses, strict=True):
-        m, h = tree.lifted(about.m), [tree.lifted(x) for x in about.h]
+    for moments, pose in zip(tree.moments, tree.poses, strict=True):
+        m, h = tree.lifted(moments.m), [tree.lifted(x) for x in moments.h]
         total = total - dot(g, add([m * x for x in pose.p], pose.turned(h)))
     return tree.written(total)
 
@@ -280,13 +282,13 @@ def _forces(system: TreeSystem, write: _Frames) -> list[Expr]:
 
 def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilateral | Between | Friction | Reset]:
     """The rows, and the constraints behind the faces, in q and v; those without frames are the user's own objects."""
-    said = zip(system.constraints, system.residuals, system.reactions, strict=True)
-    rows = [_row(c, residual, W, write) for c, residual, W in said]
+    triples = zip(system.constraints, system.residuals, system.reactions, strict=True)
+    rows = [_row(c, residual, W, write) for c, residual, W in triples]
     sources = dict.fromkeys(face.source for face in system.unilateral)
     frictions = [_friction(fr, write) for fr in system.frictions]
-    some = lambda found: [one for one in found if one is not None]
+    present = lambda items: [item for item in items if item is not None]
     resets = [Reset(write(reset.guard), {s: write(e) for s, e in reset.map.items()}, reset.name) for reset in system.resets]
-    return [*some(rows), *(_one_sided(source, write) for source in sources), *some(frictions), *resets]
+    return [*present(rows), *(_one_sided(source, write) for source in sources), *present(frictions), *resets]
 
 
 def _friction(fr: Friction, write: _Frames) -> Friction | None:
@@ -294,12 +296,12 @@ def _friction(fr: Friction, write: _Frames) -> Friction | None:
     sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
              for e in [getattr(fr, word)]}  # fmt: skip
     slip: tuple[Any, ...] = tuple(s for part in fr.slip if (s := write(part)) != 0)  # a wheel in a plane cannot slip sideways
-    name = lambda one: getattr(one, "name", one)
-    normal = [name(one) for one in fr.normal] if isinstance(fr.normal, tuple) else name(fr.normal)
+    name = lambda ref: getattr(ref, "name", ref)
+    normal = [name(ref) for ref in fr.normal] if isinstance(fr.normal, tuple) else name(fr.normal)
     if not slip:
         return None
-    whole: Any = slip if len(slip) > 1 else next(iter(slip))
-    return Friction(whole, normal=normal, law=fr.law, name=fr.name, **sizes)
+    slips: Any = slip if len(slip) > 1 else next(iter(slip))
+    return Friction(slips, normal=normal, law=fr.law, name=fr.name, **sizes)
 
 
 def _row(c: Constraint, residual: Expr, W: tuple[Expr, ...] | None, write: _Frames) -> Constraint | None:
