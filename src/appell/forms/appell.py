@@ -19,10 +19,11 @@ from sympy import Expr
 
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
+from appell.forms.engine.constraint_rows import refusal
 from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.multipliers import with_multipliers, without_free_terms
-from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.engine.worked_steps import (
     NO_RULE,

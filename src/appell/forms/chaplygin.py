@@ -19,18 +19,11 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.errors import FormNotApplicable, ModelError
 from appell.forms.base import Equations, Form
+from appell.forms.engine.constraint_rows import ConstraintRows, independent_rows, liberated_by, refusal
 from appell.forms.engine.derivation import gradient, restricted
 from appell.forms.engine.evaluation import magnitude
 from appell.forms.engine.matrices import Table, inverse, row_times, samples
-from appell.forms.engine.pseudo import (
-    ConstraintRows,
-    best_independent,
-    independent_rows,
-    liberated_by,
-    needs_coordinates,
-    refusal,
-    velocities_of,
-)
+from appell.forms.engine.pseudo import best_independent, needs_coordinates, velocities_of
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of
 from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, kinetic_steps

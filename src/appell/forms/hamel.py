@@ -26,16 +26,10 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
+from appell.forms.engine.constraint_rows import liberated_from, needs_affine, refusal
 from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import row_times
-from appell.forms.engine.pseudo import (
-    PseudoVelocities,
-    liberated_from,
-    needs_affine,
-    needs_coordinates,
-    refusal,
-    suggest,
-)
+from appell.forms.engine.pseudo import PseudoVelocities, needs_coordinates, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces, reason_against_states_in_rows
 from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, indexed, kinematic_step, slopes_of
 from appell.forms.lagrange import closes, shortened, twist

@@ -25,17 +25,11 @@ from sympy import Expr, Matrix, Symbol
 from appell.errors import FormNotApplicable
 from appell.forms.base import Equations, Form
 from appell.forms.engine.added_names import with_stem
+from appell.forms.engine.constraint_rows import needs_affine, refusal
 from appell.forms.engine.derivation import Derivation, gradient, partial, restricted, time_derivation
 from appell.forms.engine.kinetic_degrees import Quadratic, is_short
 from appell.forms.engine.matrices import Table, row_times
-from appell.forms.engine.pseudo import (
-    PseudoVelocities,
-    liberated,
-    needs_affine,
-    needs_coordinates,
-    refusal,
-    suggest,
-)
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordinates, suggest
 from appell.forms.engine.system_terms import (
     acceleration_rows,
     directions,

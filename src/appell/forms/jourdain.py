@@ -21,8 +21,9 @@ from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import VelocitySplit
+from appell.forms.engine.constraint_rows import liberated_by, refusal
 from appell.forms.engine.derivation import gradient, time_derivation
-from appell.forms.engine.pseudo import best_independent, liberated_by, refusal
+from appell.forms.engine.pseudo import best_independent
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.engine.worked_steps import LeftSide, Line, Stage, force_step
 from appell.forms.kane import inertia_forces

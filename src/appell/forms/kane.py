@@ -17,9 +17,10 @@ import sympy
 from sympy import Expr, Symbol
 
 from appell.forms.base import Equations, Form
+from appell.forms.engine.constraint_rows import refusal
 from appell.forms.engine.derivation import gradient, restricted, time_derivation
 from appell.forms.engine.matrices import cross, product, row_times
-from appell.forms.engine.pseudo import PseudoVelocities, liberated, refusal, suggest
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.engine.worked_steps import (
     NO_RULE,

@@ -16,8 +16,9 @@ from typing import Any
 import sympy
 
 from appell.forms.base import Equations, Form
+from appell.forms.engine.constraint_rows import refusal
 from appell.forms.engine.matrices import row_times
-from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordinates, refusal, suggest
+from appell.forms.engine.pseudo import PseudoVelocities, liberated, needs_coordinates, suggest
 from appell.forms.engine.system_terms import equation, generalized_forces
 from appell.forms.engine.worked_steps import LeftSide, Line, Stage, force_step, kinematic_step, kinetic_steps
 from appell.forms.lagrange import euler_lagrange

@@ -23,9 +23,10 @@ from sympy import Expr, Matrix, Symbol
 
 from appell.forms.base import Equations, Form
 from appell.forms.chaplygin import VelocitySplit
+from appell.forms.engine.constraint_rows import liberated_by, refusal
 from appell.forms.engine.derivation import gradient, partial, restricted, time_derivation
 from appell.forms.engine.matrices import row_times
-from appell.forms.engine.pseudo import best_independent, liberated_by, needs_coordinates, refusal
+from appell.forms.engine.pseudo import best_independent, needs_coordinates
 from appell.forms.engine.system_terms import equation, generalized_forces, kinematics_of, state_rates
 from appell.forms.engine.worked_steps import NO_RULE, LeftSide, Line, Stage, force_step, kinematic_step, slopes_of
 from appell.model import System

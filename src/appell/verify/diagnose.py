@@ -35,16 +35,15 @@ from appell.reading import table_of, text_of
 from appell.rows import rank
 from appell.simulate.start import START_RESIDUAL, read
 from appell.spelling import checked_keywords
-from appell.tree.tree_system import TreeSystem
 from appell.verify import conserved, ranks
 from appell.verify.accessibility import reach_of
 from appell.verify.case import STATES, Case
 from appell.verify.energy_integral import energy
-from appell.verify.findings import Diagnosis, Finding
+from appell.verify.findings import Diagnosis, Finding, listed
 from appell.verify.frobenius import State, affine_rows, flag
 from appell.verify.gauge_momenta import gauge_momenta
 from appell.verify.in_numbers import energy_in_numbers, too_large
-from appell.verify.pfaffian_integrals import integrals
+from appell.verify.integrability import integrability
 from appell.verify.suggestion import pseudo_velocities
 
 Array = NDArray[np.float64]
@@ -90,9 +89,9 @@ def diagnose(
         findings += flat or ([] if case.states else _contradiction(case))
         case = replace(case, states=[] if flat else case.states)
     if case.states and large is not None:
-        findings += [*_integrability(case), *_rows(case), *_freedom(case), *energy_in_numbers(case)]
+        findings += [*integrability(case), *_rows(case), *_freedom(case), *energy_in_numbers(case)]
     elif case.states:
-        findings += [*_integrability(case), *_rows(case), *_freedom(case)]
+        findings += [*integrability(case), *_rows(case), *_freedom(case)]
         momenta = [] if system.frictions or system.resets else _conserved(case)
         findings += [*_frictions(case), *momenta, *pseudo_velocities(case)]
     if inputs is not None and case.states:
@@ -189,89 +188,6 @@ def _frictions(case: Case) -> Iterator[Finding]:
         yield Finding("friction", fr.name, f"friction '{fr.name}' ({by}) {can}; energy is lost while it does")
 
 
-# -- holonomic in disguise? --------------------------------------------------------------------------------------------
-
-
-def _integrability(case: Case) -> Iterator[Finding]:
-    system, c = case.system, case.system.constraints
-    rows, states = affine_rows(system), case.states[:3]
-    positions, first_order = [i for i in rows if c[i].order == 0], [i for i in rows if c[i].order == 1]
-    grow = lambda chosen: flag(system, chosen, states, case.p)
-    hidden = []
-    for i in first_order:
-        single = grow([i])
-        on_surface = positions and grow([*positions, i]).integrals > grow(positions).integrals
-        if single.holonomic or on_surface:
-            hidden.append(i)
-            restriction = "" if single.holonomic else " on the holonomic constraints"
-            function = _integral(case, [i])
-            verdict = f"holonomic in disguise{restriction}: {_constant(function)}"
-        else:
-            function = None
-            growth = ", ".join(str(r - 1) for r in single.ranks)
-            verdict = f"nonholonomic: the motions that it allows and their brackets span {growth} dimensions"
-        yield Finding("integrability", c[i].name, f"constraint '{c[i].name}' is {verdict}", function)
-    if len(first_order) > 1:
-        together, base = grow(rows), grow(positions)
-        yield _together(case, first_order, hidden, together.integrals - base.integrals, together.rows - base.rows)
-    for row in (k for k in c if k.order == 1 and not k.linear):
-        sentence = f"constraint '{row.name}' is nonlinear, so Frobenius's theorem does not speak about it"
-        yield Finding("integrability", row.name, sentence)
-    for row, f in zip(c, system.residuals, strict=True):
-        if found := sorted(map(str, f.free_symbols & set(system.states))):
-            sentence = f"constraint '{row.name}' contains the state {found[0]}, so Frobenius's theorem does not speak about it"
-            yield Finding("integrability", row.name, sentence)
-
-
-def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
-    if isinstance(case.system, TreeSystem):  # SymPy cannot integrate entries of frames
-        return None
-    matching = [integral for integral in integrals(case.system, rows, given=case.given) if set(integral.rows) <= set(rows)]
-    return matching[0].function if matching else None
-
-
-def _constant(function: sympy.Expr | None) -> str:
-    if function is None:
-        return "it has an integral, which is not found in closed form"
-    return f"{function} stays constant{_where(function)}; write ap.Constraint({function} - C) with the C of the start"
-
-
-def _where(function: Any) -> str:
-    """Where an integral is undefined or jumps, so that its constant differs on each side."""
-    walls = []
-    nodes: list[Any] = list(sympy.preorder_traversal(function))
-    for e in nodes:
-        if e.is_Pow and (e.exp.is_negative or not e.exp.is_integer) and jets_of(e.base):
-            walls.append(e.base)
-        elif isinstance(e, sympy.log):
-            walls += [x.args[0] if isinstance(x, sympy.Abs) else x for x in e.args if jets_of(x)]
-        elif isinstance(e, sympy.tan | sympy.sec):
-            walls.append(sympy.cos(e.args[0]))
-        elif isinstance(e, sympy.cot | sympy.csc):
-            walls.append(sympy.sin(e.args[0]))
-    walls = [w for w in dict.fromkeys(walls) if not w.is_positive]
-    return f" on each side of {' and of '.join(f'{w} = 0' for w in walls)}" if walls else ""
-
-
-def _together(case: Case, first_order: list[int], hidden: list[int], count: int, rank: int) -> Finding:
-    """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which belong to single rows."""
-    system = case.system
-    if count == rank:
-        verdict = f"holonomic in disguise: {count} integrals for {rank} independent rows"
-    elif count > len(hidden):
-        verdict = f"nonholonomic, but have {count} integral{'s' * (count > 1)} between them"
-    else:
-        verdict = "nonholonomic and have no further integral"
-    sentence = f"the constraints {_listed(system.constraints[i].name for i in first_order)} together are {verdict}"
-    written = count > len(hidden) and not isinstance(system, TreeSystem)
-    further = integrals(system, first_order, factors=False, given=case.given) if written else []
-    mixed = [integral for integral in further if len(integral.rows) > 1]
-    for integral in mixed:
-        of = _listed(system.constraints[i].name for i in integral.rows)
-        sentence += f"; {integral.function} stays constant{_where(integral.function)} (a combination of {of})"
-    return Finding("integrability", system.name, sentence, mixed[0].function if len(mixed) == 1 else None)
-
-
 # -- the rows together -------------------------------------------------------------------------------------------------
 
 
@@ -287,7 +203,7 @@ def _rows(case: Case) -> Iterator[Finding]:
             sentence = f"constraint '{names[i]}' is redundant: where the others hold it has no slope,"
             yield Finding("redundancy", names[i], f"{sentence} as a square of another row has none; drop it")
             continue
-        sentence = f"constraint '{names[i]}' is redundant: it follows from {_listed(names[j] for j in support)};"
+        sentence = f"constraint '{names[i]}' is redundant: it follows from {listed(names[j] for j in support)};"
         yield Finding("redundancy", names[i], f"{sentence} accelerations stay unique, of the multipliers only W Λ is")
     if system.nq + system.nv > RANK_SEARCH_SIZE:
         return
@@ -296,13 +212,9 @@ def _rows(case: Case) -> Iterator[Finding]:
         symbols = set().union(*(system.residuals[system.constraint(name)].free_symbols for name in involved))
         pairs = zip((*system.positions, *system.velocities), (*state[1], *state[2]), strict=True)
         at = ", ".join(f"{s} = {x:.4g}" for s, x in pairs if s in symbols)
-        sentence = f"the rows of {_listed(involved)} lose rank at some states, for example {at}:"
+        sentence = f"the rows of {listed(involved)} lose rank at some states, for example {at}:"
         subject = involved[0] if len(involved) == 1 else system.name
         yield Finding("rank", subject, f"{sentence} accelerations or reactions are not determined there")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def _without_slope(case: Case) -> Iterator[Finding]:
@@ -319,7 +231,7 @@ def _without_slope(case: Case) -> Iterator[Finding]:
 
 def _contradiction(case: Case) -> Iterator[Finding]:
     values = ", ".join(f"{s} = {x:.4g}" for s, x in case.values.items())
-    names = _listed(c.name for c in case.system.constraints)
+    names = listed(c.name for c in case.system.constraints)
     sentence = f"no state that satisfies {names} was found from {2 * STATES} random starts{' with ' * bool(values)}{values}:"
     reason = "the constraints contradict each other, or other parameters= (or a start=) are needed"
     yield Finding("contradiction", case.system.name, f"{sentence} {reason}")
@@ -354,7 +266,7 @@ def _freedom(case: Case) -> Iterator[Finding]:
 def _conserved(case: Case) -> Iterator[Finding]:
     system = case.system
     for q, acting in conserved.cyclic(system).items():
-        does = "its momentum is conserved" if not acting else f"only the reaction of {_listed(acting)} acts on its momentum"
+        does = "its momentum is conserved" if not acting else f"only the reaction of {listed(acting)} acts on its momentum"
         yield Finding("cyclic", str(q), f"{q} is cyclic (T, V and the forces do not contain it): {does}")
     try:
         batch = conserved.StateBatch.of(compile(system, case.values, backend="vm", ready=False), case.states)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,3 +60,8 @@ class Diagnosis:
         cell = lambda text: f"<td style='text-align:left'>{html.escape(text)}</td>"
         body = "".join(f"<tr>{cell(f.kind)}{cell(f.sentence)}</tr>" for f in self.findings)
         return f"<table><caption>diagnosis of {html.escape(self.system)}</caption>{body}</table>"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in quotation marks for a sentence."""
+    return ", ".join(f"'{name}'" for name in names)

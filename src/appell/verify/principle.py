@@ -33,10 +33,11 @@ from sympy import Matrix
 
 from appell.compiled.compiling import compile
 from appell.errors import FormNotApplicable, SingularConfiguration
+from appell.forms.engine.constraint_rows import ConstraintRows, independent_rows
 from appell.forms.engine.derivation import gradient
 from appell.forms.engine.display import simplified
 from appell.forms.engine.matrices import samples
-from appell.forms.engine.pseudo import ConstraintRows, PseudoVelocities, independent_rows, suggest
+from appell.forms.engine.pseudo import PseudoVelocities, suggest
 from appell.forms.engine.system_terms import directions, generalized_forces, multiplier_symbols, nonlinear_rows
 from appell.forms.lagrange import Lagrange
 from appell.letters import letter

@@ -13,8 +13,9 @@ import numpy as np
 import scipy.linalg
 
 from appell.errors import FormNotApplicable, ModelError
+from appell.forms.engine.constraint_rows import independent_rows
 from appell.forms.engine.display import simplified
-from appell.forms.engine.pseudo import PseudoVelocities, independent_rows, suggest
+from appell.forms.engine.pseudo import PseudoVelocities, suggest
 from appell.model import System
 from appell.verify import ranks
 from appell.verify.case import Case

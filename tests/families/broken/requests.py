@@ -16,7 +16,7 @@ BREAKAGES = [
     ),
     Breakage(
         "rows are counted as independent if they are so off the constraints",
-        "forms/engine/pseudo.py",
+        "forms/engine/constraint_rows.py",
         'keep = kept_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))',
         'keep = pivots(samples(rows.A), len(rows.indices))',
         {
@@ -35,8 +35,8 @@ BREAKAGES = [
     Breakage(
         "velocities of SymPy's points and frames are taken to be in the speeds",
         "model/sympy_mechanics.py",
-        'where.vel(frame)).xreplace(rates)',
-        'where.vel(frame))',
+        'location.vel(frame)).xreplace(rates)',
+        'location.vel(frame))',
         {
             "kanes_methods.loads_on_velocities_of_coordinates": (0, 3),
         },
@@ -81,8 +81,8 @@ BREAKAGES = [
     Breakage(
         "a pole is taken for a kink",
         "model/jumps.py",
-        'near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)',
-        'near > max(far / 2, 1e-4 * size, rough)',
+        'narrow > max(wide / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)',
+        'narrow > max(wide / 2, 1e-4 * size, rough)',
         {
             "unmarked_jumps.wires_with_poles": (0, 1),
         },
@@ -180,7 +180,7 @@ BREAKAGES = [
     Breakage(
         "a mesh may lie anywhere",
         "scene/tree_scenes.py",
-        '    if not any(real.is_relative_to(home) for home in _homes(urdf)):',
+        '    if not any(resolved.is_relative_to(home) for home in _homes(urdf)):',
         '    if False:',
         {
             "foreign_data.meshes_of_a_robot_lie_in_its_folder": (1, 5),
