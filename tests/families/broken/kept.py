@@ -17,7 +17,7 @@ BREAKAGES = [
     Breakage(
         "rows of a kept run are not compared with their checksum",
         "simulate/loop/kept_folder.py",
-        '        if data is None or checksum(data) != known:',
+        '        if data is None or checksum(data) != expected:',
         '        if data is None:',
         {
             "kept_runs.damage_is_noticed_and_made_again": (0, 24),

@@ -125,8 +125,8 @@ BREAKAGES = [
     Breakage(
         "rows that grow are taken for rows that turn",
         "simulate/loop/passage.py",
-        "        growth = np.maximum(np.sum(moved * Y, axis=1) / size, 0.0)",
-        "        growth = np.zeros(len(size))",
+        "        lengthening = np.maximum(np.sum(change * Y, axis=1) / size, 0.0)",
+        "        lengthening = np.zeros(len(size))",
         {
             "change_points.masses_that_vanish_beside_rows": (1, 4, 5),
         },

@@ -165,7 +165,7 @@ BREAKAGES = [
     Breakage(
         "a distance is reached by a second impact only where it is zero to rounding",
         "motion/zeros.py",
-        "TOGETHER * self.noise[step]",
+        "HIT_TOGETHER * self.noise[step]",
         "self.noise[step]",
         {
             "stops.impacts_beside_other_events": (0, 3, 9),
@@ -192,8 +192,8 @@ BREAKAGES = [
     Breakage(
         "stops are found at the ends of steps alone",
         "simulate/loop/stopped.py",
-        '        looked = self.watched.along_steps(self.task, times, self._states)',
-        '        times = times[[0, -1]]\n        looked = self.watched.along_steps(self.task, times, self._states)',
+        '        watched = self.watched.along_steps(self.task, times, self._states)',
+        '        times = times[[0, -1]]\n        watched = self.watched.along_steps(self.task, times, self._states)',
         {
             "stops.stops_are_met": (0, 2, 14),
         },
@@ -235,8 +235,8 @@ BREAKAGES = [
     Breakage(
         "a condition that is made of others keeps its side where those change",
         "simulate/loop/switched.py",
-        "        made[k] = value if surface.step else value or surface.edge or 1.0\n",
-        "        made[k] = sides[k]\n",
+        "        followed[k] = value if surface.step else value or surface.edge or 1.0\n",
+        "        followed[k] = sides[k]\n",
         {
             "nested_conditions.conditions_made_of_others": (0, 4, 7),
         },

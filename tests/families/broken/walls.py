@@ -63,8 +63,8 @@ BREAKAGES = [
     Breakage(
         "at a ridge a jump is measured by the terms of the distance alone",
         "simulate/loop/jumped.py",
-        'JUMP_UNNOTICED * out["g_scale"] + late * np.abs(out["g_d"])',
-        'JUMP_UNNOTICED * out["g_scale"]',
+        'JUMP_UNNOTICED * blocks["g_scale"] + time_error * np.abs(blocks["g_d"])',
+        'JUMP_UNNOTICED * blocks["g_scale"]',
         {
             "at_the_origin.ridges": (0, 2, 4, 6),
         },
@@ -235,8 +235,8 @@ BREAKAGES = [
     Breakage(
         "the rounding of coordinates far from the origin is taken for a jump",
         "model/jumps.py",
-        '    return math.ulp(max(far for _, far in moved)) / max(way for way, _ in moved) if moved else math.inf\n',
-        '    return 0.0\n',
+        'return math.ulp(max(size for _, size in changes)) / max(length for length, _ in changes) if changes else math.inf',
+        'return 0.0',
         {
             "elsewhere.continuous_profiles_without_end": (0, 1, 2, 3),
         },

@@ -68,9 +68,9 @@ class _BrokenRun:
             crossed = self._cross(self.branches.parameters(self.given, began))  # the previous part of the run ended at a break
         status = crossed if crossed is not Status.OK else (yield from self._run(end))
         while status is Status.OK and trace.t != task.t_end:
-            before = self.p.copy()
+            p_before = self.p.copy()
             end = self._enter()
-            status = self._cross(before)
+            status = self._cross(p_before)
             if status is not Status.OK:
                 break
             if not self._holds(end):
@@ -93,26 +93,29 @@ class _BrokenRun:
         return end
 
     def _following(self, t: float) -> float:
-        found, way = self.branches.following(t, self.p, self.task.direction), self.task.direction
+        """The next break after t, in the direction of the run."""
+        nearest, direction = self.branches.following(t, self.p, self.task.direction), self.task.direction
         if len(self.located):
-            k = int((way * self.located).searchsorted(way * t, side="right"))
-            found = way * min(way * found, way * float(self.located[k])) if k < len(self.located) else found
-        return found
+            k = int((direction * self.located).searchsorted(direction * t, side="right"))
+            nearest = (
+                direction * min(direction * nearest, direction * float(self.located[k])) if k < len(self.located) else nearest
+            )
+        return nearest
 
     def _passed(self, end: float) -> int:
         """Requested times before the end of a stretch; those at a break belong to the stretch after it."""
-        way, side = self.task.direction, "right" if end == self.task.t_end else "left"
-        return int(self.times.searchsorted(way * end, side=side))
+        direction, side = self.task.direction, "right" if end == self.task.t_end else "left"
+        return int(self.times.searchsorted(direction * end, side=side))
 
     def _run(self, end: float, *, kept: bool = False) -> Generator[Trace, None, Status]:
-        """To the end of a stretch by the loop itself, yielding on the way."""
+        """Runs to the end of a stretch by the loop itself, yielding on the way; kept: whether its start is stored as a step."""
         task, trace, loop = self.task, self.trace, self.loop.loop
         self._leave()
         if kept and self.branches.jumping:
             trace.keep()
         if isinstance(loop, StiffLoop):
-            share = abs(end - trace.t) / abs(task.t_end - task.t0) if task.t_end != task.t0 else 1.0
-            loop = replace(loop, points=2 + int(share * loop.points))
+            fraction = abs(end - trace.t) / abs(task.t_end - task.t0) if task.t_end != task.t0 else 1.0
+            loop = replace(loop, points=2 + int(fraction * loop.points))
         passed = self._passed(end)
         times = task.times if end == task.t_end else task.times[:passed]
         for _ in loop.run(replace(task, t_end=end, times=times, p=self.p), trace):
@@ -132,37 +135,39 @@ class _BrokenRun:
         return self.holds.reach(end, self._passed(end))
 
     def _leave(self) -> None:
+        """Ends the compiled calls with memory allocated once, and appends what they did to the trace."""
         if self.holds is not None:
             self.holds.leave()
 
     # -- at a break ----------------------------------------------------------------------------------------------------
 
-    def _cross(self, before: Array) -> Status:
-        """From the branches before a break, with those parameters, to those after it."""
+    def _cross(self, p_before: Array) -> Status:
+        """Passes a break, from the branches with the parameters before it to those after it; JUMP if no motion can follow."""
         trace, form = self.trace, self.branches.run.form
         if not self.branches.jumping:
             return Status.OK
         trace.breaks.append(trace.t)
-        trace.broken = before
+        trace.broken = p_before
         if not self.works and not self.watched:
             return Status.OK
-        q, v = self._state(before)
+        q, v = self._state(p_before)
         if self.works:
             potential = form.select("V")
-            after, was = (float(potential(trace.t, q, v, p)["V"]) for p in (self.p, before))
-            trace.z[-1] += after - was
+            V_after, V_before = (float(potential(trace.t, q, v, p)["V"]) for p in (self.p, p_before))
+            trace.z[-1] += V_after - V_before
         z = np.concatenate([q, v])
         run, since = self.branches.run, self.task.t0
-        if (jump := jumped_sentence(run, trace.t, z, before, self.p, since=since, watched=self.watched)) is not None:
+        if (jump := jumped_sentence(run, trace.t, z, p_before, self.p, since=since, watched=self.watched)) is not None:
             trace.failure = ModelError(jump)
             return Status.JUMP
         return Status.OK
 
     def _state(self, p: Array) -> tuple[Array, Array]:
+        """The current (q, v)."""
         flow, trace = self.loop.flow, self.trace
         if flow.minimal:
-            out = flow.expand(trace.t, trace.z, p)
-            return out["q"], out["v"]
+            state = flow.expand(trace.t, trace.z, p)
+            return state["q"], state["v"]
         return trace.z[: flow.nq].copy(), trace.z[flow.nq : flow.nq + flow.nu].copy()
 
 

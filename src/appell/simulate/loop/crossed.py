@@ -40,25 +40,25 @@ class Sides:
 
     def parameters(self, p: Array, sides: Array) -> Array:
         """Parameters of the system with sides, (np + n,)."""
-        found = np.empty(len(p) + len(self.places))
-        mine = np.zeros(len(found), dtype=bool)
-        mine[list(self.places)] = True
-        found[~mine] = p
-        found[list(self.places)] = sides
-        return found
+        p_with_sides = np.empty(len(p) + len(self.places))
+        of_sides = np.zeros(len(p_with_sides), dtype=bool)
+        of_sides[list(self.places)] = True
+        p_with_sides[~of_sides] = p
+        p_with_sides[list(self.places)] = sides
+        return p_with_sides
 
 
 def sides_of(run: Run) -> Sides | None:
     """The sides of a run; None if it has no condition on positions that can be located."""
-    found, system = sided(run.system), faced(run.system)
-    if found is None or system is None:
+    surfaces, system = sided(run.system), faced(run.system)
+    if surfaces is None or system is None:
         return None
-    places = tuple(system.parameters.index(surface.side) for surface in found.surfaces)
+    places = tuple(system.parameters.index(surface.side) for surface in surfaces.surfaces)
     sides = Sides(run, places)
     p = sides.parameters(run.p, np.ones(len(places)))
     values = dict(zip(system.parameters, map(float, p), strict=True))
-    rest = [i for i in range(len(p)) if i not in places]
-    fold = tuple(rest[i] for i in run.fold)
+    others = [i for i in range(len(p)) if i not in places]
+    fold = tuple(others[i] for i in run.fold)
     return Sides(Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold), places)
 
 
@@ -94,6 +94,7 @@ class _Passage:
         self._enter(set())
 
     def _at(self) -> Instant:
+        """The current state with the surfaces as faces, on the current sides."""
         form, z, p = self.sides.run.form, self.trace.z, self.p.copy()
         p[list(self.sides.places)] = self.sides_now
         q, v = z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy()
@@ -101,30 +102,31 @@ class _Passage:
 
     def _here(self) -> Array:
         """The sides of the state; for a surface on which it lies, the side into which it moves."""
-        at = self._at()
-        found = np.where(at.g >= 0, 1.0, -1.0)
-        for i in at_surface(at):
-            rate = at.g_d[i] if abs(at.g_d[i]) > at.slow[i] else at.g_v[i] @ at.flight + at.g_dd0[i]
-            found[i] = found[i] if rate == 0 else np.sign(rate)
-        return self.sides_now * found
+        state = self._at()
+        signs = np.where(state.g >= 0, 1.0, -1.0)
+        for i in at_surface(state):
+            rate = state.g_d[i] if abs(state.g_d[i]) > state.slow[i] else state.g_v[i] @ state.flight + state.g_dd0[i]
+            signs[i] = signs[i] if rate == 0 else np.sign(rate)
+        return self.sides_now * signs
 
     def _enter(self, touching: set[int]) -> None:
+        """Continues with the current sides; touching: surfaces on which the state lies."""
         self.p[list(self.sides.places)] = self.sides_now
         self.task = replace(self.task, p=self.p)
         self.trace.touching = touching
 
     def _rests_on(self) -> int | None:
         """A surface on which the state rests, with both sides pushing onto it, so that the motion leaves it to neither."""
-        at = self._at()
-        for i in at_surface(at):
-            if abs(at.g_d[i]) > at.slow[i]:
+        state = self._at()
+        for i in at_surface(state):
+            if abs(state.g_d[i]) > state.slow[i]:
                 continue
-            own, pushes = self.sides_now[i], []
-            for side in (own, -own):
+            current, pushes = self.sides_now[i], []
+            for side in (current, -current):
                 self.sides_now[i] = side
-                there = self._at()
-                pushes.append(float(there.g_v[i] @ there.flight + there.g_dd0[i]))  # of the distance into this side
-            self.sides_now[i] = own
+                moved = self._at()
+                pushes.append(float(moved.g_v[i] @ moved.flight + moved.g_dd0[i]))  # of the distance into this side
+            self.sides_now[i] = current
             if max(pushes) < 0:
                 return i
         return None
@@ -155,9 +157,9 @@ class _Passage:
         assert trace.switch is not None
         face, kind = trace.switch
         met = {face} if kind is not Ending.CORNER else {face, *trace.touching}
-        lasted, self.crossed = trace.t - self.crossed, trace.t
-        self.sooner, self.lasted = (self.sooner + 1 if lasted <= 0.5 * self.lasted else 0), max(lasted, 0.0)
-        if self.sooner > CROSSINGS_ACCUMULATE or (lasted == 0 and self.sooner > len(self.sides_now) + 2):
+        duration, self.crossed = trace.t - self.crossed, trace.t
+        self.sooner, self.lasted = (self.sooner + 1 if duration <= 0.5 * self.lasted else 0), max(duration, 0.0)
+        if self.sooner > CROSSINGS_ACCUMULATE or (duration == 0 and self.sooner > len(self.sides_now) + 2):
             trace.failure = ModelError(self._stays(face))
             return Status.JUMP
         for i in met:

@@ -86,7 +86,7 @@ class RankedLoop:
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
         trace = trace or task.trace()
-        quiet, handed = np.inf, None
+        quiet, handed_back = np.inf, None
         while True:
             for _ in self.loop.run(task.watching(self.size, quiet), trace):
                 if trace.status is Status.BUFFER_FULL:
@@ -94,11 +94,11 @@ class RankedLoop:
             if trace.status is not Status.RANK:
                 yield trace
                 return
-            way = _RankPassage(self, task, trace, stuck=handed == trace.t)
-            yield way.go()
+            passage = _RankPassage(self, task, trace, stuck=handed_back == trace.t)
+            yield passage.go()
             if trace.status is not Status.BUFFER_FULL:
                 return
-            quiet, handed = way.quiet, trace.t
+            quiet, handed_back = passage.quiet, trace.t
 
 
 class _Faces:
@@ -112,20 +112,20 @@ class _Faces:
         """Whether a face is reached inside a step, by interval bounds, or that cannot be excluded."""
         t, h = step.start.t, step.end.t - step.start.t
         powers = StepPolynomial.through(STEP_NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in STEP_NODES]), t, h)
-        (one, touching), (two, _) = self._guards(step.start), self._guards(step.end)
+        (begin, touching), (end, _) = self._guards(step.start), self._guards(step.end)
         roots = (
             face_root(
-                GuardAlong(*gap, powers, self.p), i, 0.0, one, two, touching=bool(touching[i]), changes=0, rtol=self.rtol
+                GuardAlong(*gap, powers, self.p), i, 0.0, begin, end, touching=bool(touching[i]), changes=0, rtol=self.rtol
             )
             for i, gap in enumerate(self.gaps)
         )
         return any(root.theta is not None or root.lost for root in roots)
 
-    def _guards(self, here: Here) -> tuple[Guards, NDArray[np.bool_]]:
+    def _guards(self, state: Here) -> tuple[Guards, NDArray[np.bool_]]:
         """The distances at a state, and which faces it touches."""
         nq, nv = self.form.nq, self.form.nv
-        at = Instant.at(self.form, here.t, here.z[:nq], here.z[nq : nq + nv], self.p, self.floor)
-        return Guards(at.g, at.g_d, at.g_v @ here.a + at.g_dd0, at.noise), on_face(at.g, at.noise)
+        faces = Instant.at(self.form, state.t, state.z[:nq], state.z[nq : nq + nv], self.p, self.floor)
+        return Guards(faces.g, faces.g_d, faces.g_v @ state.a + faces.g_dd0, faces.noise), on_face(faces.g, faces.noise)
 
 
 class _RankPassage:
@@ -159,27 +159,28 @@ class _RankPassage:
             text = f"stopped near a loss of rank at t = {self.trace.clock:.9g}: {reason}"
             self.trace.notes.append(Note(text, time=self.trace.clock, kind="singular", constraints=tuple(self.passage.names)))
         self.trace.sigma = max(self.trace.sigma, self.reference)
-        done = Statistics(self.passage.evaluations, 0, self.passage.rejected)
-        self.trace.statistics = self.trace.statistics + done
+        work = Statistics(self.passage.evaluations, 0, self.passage.rejected)
+        self.trace.statistics = self.trace.statistics + work
         return self.trace.ended(status)
 
     def _steps(self) -> Status:
+        """Steps until the rank is safe again: BUFFER_FULL, or OK at the end of the run."""
         self.first = h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
         for _ in range(PASSAGE_STEPS):
             if h < 1e-13 * max(1.0, abs(self.here.t)):
                 raise Lost("the steps became too small: the branches are too close together to be told apart")
-            told = len(self.trace.notes)
-            taken, h = self._trial(h)
-            if taken is None:
+            n_notes = len(self.trace.notes)
+            step, h = self._trial(h)
+            if step is None:
                 continue
-            if self.faces is not None and self.faces.met(taken):
-                del self.trace.notes[told:]
-                h = abs(taken.end.t - taken.start.t) / 2
+            if self.faces is not None and self.faces.met(step):
+                del self.trace.notes[n_notes:]
+                h = abs(step.end.t - step.start.t) / 2
                 if h > STEPS_TO_FACE * self.first or self.stuck:
                     continue
                 self.trace.next_step, self.quiet = h, float(self.here.sigma[self.index])
                 return Status.BUFFER_FULL
-            if self._move(taken):
+            if self._move(step):
                 return Status.OK
             self.trace.next_step, self.stuck = h, False
             if not self._near(h, None) and not self.hold and not self._sinks():
@@ -193,77 +194,80 @@ class _RankPassage:
         self.patience -= 1
         return self.patience > 0 and rank_noted(sigma, self.reference) and self.before is not None and sigma < self.before[0]
 
-    def _near(self, h: float, ahead: float | None) -> bool:
+    def _near(self, h: float, distance: float | None) -> bool:
+        """Whether a step of h needs the care of `passage`; distance: to a loss of rank ahead, None for none in sight."""
         sigma = float(self.here.sigma[self.index])
-        if ahead is not None or self.hold > 0:
+        if distance is not None or self.hold > 0:
             return True
         if self.before is None or not rank_fallen(sigma, self.reference):
             return False
-        last, duration = self.before
-        return bool(rank_vanishes_soon(abs(sigma - last), sigma, duration, h))
+        sigma_before, duration = self.before
+        return bool(rank_vanishes_soon(abs(sigma - sigma_before), sigma, duration, h))
 
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """One trial step: the step if it is accepted, and the next size."""
-        passage, here, jump = self.passage, self.here, False
-        wanted = h = passage.within_sight(here, self.direction * h, self.reference)
-        ahead = None
-        if self.direction * here.t > self.no_jump_until:
-            found = passage.ahead(here, self.direction * LOOK_AHEAD * h)
-            ahead = None if found is None else abs(found)
-        if ahead is not None:
-            if ahead <= POINT_IN_STEP * h:
-                h, jump = ahead / POINT_IN_STEP, True
-            elif ahead < (1 + POINT_IN_STEP) * h:
-                h = ahead - STEP_BEFORE_POINT * h
-        near = self._near(h, ahead) or rank_noted(float(here.sigma[self.index]), self.reference)
-        sigma = float(here.sigma[self.index])
+        passage, state, jump = self.passage, self.here, False
+        sought = h = passage.within_sight(state, self.direction * h, self.reference)
+        to_loss = None
+        if self.direction * state.t > self.no_jump_until:
+            distance = passage.ahead(state, self.direction * LOOK_AHEAD * h)
+            to_loss = None if distance is None else abs(distance)
+        if to_loss is not None:
+            if to_loss <= POINT_IN_STEP * h:
+                h, jump = to_loss / POINT_IN_STEP, True
+            elif to_loss < (1 + POINT_IN_STEP) * h:
+                h = to_loss - STEP_BEFORE_POINT * h
+        is_near = self._near(h, to_loss) or rank_noted(float(state.sigma[self.index]), self.reference)
+        sigma = float(state.sigma[self.index])
         try:
-            step, errors, stages, turned = passage.attempt(here, self.direction * h, near)
-            error = passage.error(step, errors, self._blind(step, stages, h, near))
-            bad = turned > 1
+            step, errors, stages, turn = passage.attempt(state, self.direction * h, is_near)
+            error = passage.error(step, errors, self._blind(step, stages, h, is_near))
+            bad = turn > 1
         except (Lost, np.linalg.LinAlgError):
             step, stages, error, bad = None, [], np.inf, True
         if step is None or bad or not error <= 1:
             passage.rejected += 1
             self.rejected_last = True
             shrunk = max(PASSAGE_SHRINK, PASSAGE_SAFETY * error ** (-1 / 8)) if np.isfinite(error) and error > 1 else RETRIED
-            if bad or ahead is not None:
+            if bad or to_loss is not None:
                 self.hold = HELD_STEPS
-            return None, (h if jump or ahead is None or h >= wanted else min(wanted, h)) * shrunk
-        refused = self._crossing(step, stages, jump, near, h)
+            return None, (h if jump or to_loss is None or h >= sought else min(sought, h)) * shrunk
+        refused = self._crossing(step, stages, jump, is_near, h)
         if refused is not None:
             return None, refused
         wished = PASSAGE_SAFETY * max(error, 1e-16) ** (-1 / 8)
         grow = min(1.0 if self.rejected_last else PASSAGE_GROW, max(PASSAGE_SHRINK, wished))
         self.rejected_last = False
-        following = max(wanted, h * min(grow, 1.0)) if ahead is not None and not jump and h < wanted else h * grow
+        following = max(sought, h * min(grow, 1.0)) if to_loss is not None and not jump and h < sought else h * grow
         self.before = sigma, h
-        least = min([float(step.end.sigma[self.index]), *stages])
-        if rank_digits_lost(least, self.reference):
-            raise Lost(f"the rows are dependent within rounding (σ = {least:.1e}): a singular configuration")
-        close, told = rank_noted(least, self.reference), self.told_close
-        told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
+        least_sigma = min([float(step.end.sigma[self.index]), *stages])
+        if rank_digits_lost(least_sigma, self.reference):
+            raise Lost(f"the rows are dependent within rounding (σ = {least_sigma:.1e}): a singular configuration")
+        close, already_told = rank_noted(least_sigma, self.reference), self.told_close
+        already_told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
         self.told_close = close
-        if close and not told:
+        if close and not already_told:
             names = tuple(passage.names[i] for i in rows_involved(step.end.rows.svd[2][[self.index]]))
-            self._tell(Passed(step.end.t, names, False, least))
+            self._tell(Passed(step.end.t, names, False, least_sigma))
         return step, min(following, self.task.max_step)
 
-    def _blind(self, step: AcceptedStep, stages: list[float], h: float, near: bool) -> Array | None:
+    def _blind(self, step: AcceptedStep, stages: list[float], h: float, is_near: bool) -> Array | None:
         """The vanishing directions, if the error estimate contains only noise in them."""
-        passage, here, end = self.passage, step.start, step.end
-        if not near or passage.nq != passage.nv:
+        passage, state, end = self.passage, step.start, step.end
+        if not is_near or passage.nq != passage.nv:
             return None
-        r, v = passage.rank, passage.split(here.z)[1]
-        least = min([float(end.sigma[self.index]), float(here.sigma[self.index]), *stages])
-        top = max(self.reference, LEAST_OF_LARGEST * float(here.sigma[0]))
+        r, v = passage.rank, passage.split(state.z)[1]
+        least_sigma = min([float(end.sigma[self.index]), float(state.sigma[self.index]), *stages])
+        top = max(self.reference, LEAST_OF_LARGEST * float(state.sigma[0]))
         tolerance = np.min(passage.atol[passage.nq : passage.nq + passage.nv] + passage.rtol * np.abs(v))
-        if not h * EPS * (top / least) ** 3 * np.abs(here.a).max() / tolerance > ONLY_NOISE:
+        if not h * EPS * (top / least_sigma) ** 3 * np.abs(state.a).max() / tolerance > ONLY_NOISE:
             return None
-        vanishing = np.minimum(here.sigma[:r], end.sigma[:r]) < 0.5 * np.maximum(self.largest, LEAST_OF_LARGEST * here.sigma[0])
+        vanishing = (
+            np.minimum(state.sigma[:r], end.sigma[:r]) < 0.5 * np.maximum(self.largest, LEAST_OF_LARGEST * state.sigma[0])
+        )  # fmt: skip
         return end.rows.svd[0][:, :r][:, vanishing]
 
-    def _crossing(self, step: AcceptedStep, stages: list[float], jump: bool, near: bool, h: float) -> float | None:
+    def _crossing(self, step: AcceptedStep, stages: list[float], jump: bool, is_near: bool, h: float) -> float | None:
         """The loss of rank inside a step; a shorter size if the step must be repeated."""
         passage = self.passage
         ends = min(float(step.start.sigma[self.index]), float(step.end.sigma[self.index]))
@@ -271,29 +275,30 @@ class _RankPassage:
         if not (jump or least < 0 or rank_vanishes(min(stages), ends)):
             return None
         losses = [
-            one
-            for one in passage.saddles(step, ends)
-            if rank_vanishes(one.sigma, ends) and (least < 0 or (one.vanishing and one.sigma < VANISHED_UNREVERSED * ends))
+            loss
+            for loss in passage.saddles(step, ends)
+            if rank_vanishes(loss.sigma, ends) and (least < 0 or (loss.vanishing and loss.sigma < VANISHED_UNREVERSED * ends))
         ]
-        for k, one in enumerate(losses):
-            if one.meets:
+        for k, loss in enumerate(losses):
+            if loss.meets:
                 continue
             passage.rejected += 1
             self.hold, self.rejected_last = HELD_STEPS, True
             if k == 0:  # if it is a later one, its turn will come
-                if abs(one.time - self.missed) > h:
-                    self._tell(Passed(one.time, one.rows, False, one.gap))
-                self.missed, self.no_jump_until = one.time, self.direction * one.time
+                if abs(loss.time - self.missed) > h:
+                    self._tell(Passed(loss.time, loss.rows, False, loss.gap))
+                self.missed, self.no_jump_until = loss.time, self.direction * loss.time
             return RETRIED * h
-        if losses and not near:  # once more with projected stages
+        if losses and not is_near:  # once more with projected stages
             passage.rejected += 1
             self.hold = HELD_STEPS
             return h
-        for one in losses:
-            self._tell(Passed(one.time, one.rows, True, one.gap, on_velocities=not passage.holonomic.all()))
+        for loss in losses:
+            self._tell(Passed(loss.time, loss.rows, True, loss.gap, on_velocities=not passage.holonomic.all()))
         return None
 
     def _tell(self, met: Passed) -> None:
+        """Adds a note about a loss of rank that was passed, or nearly met."""
         if self.direction * (met.time - self.task.t_end) > 0:  # the step goes beyond the end: not yet passed
             return
         names, time = ", ".join(f"'{name}'" for name in met.rows), self.trace.origin + met.time
@@ -315,15 +320,15 @@ class _RankPassage:
     def _move(self, step: AcceptedStep) -> bool:
         """Advances the trace to the end of a step, or to the end of the task inside it; True in the latter case."""
         task, trace, end = self.task, self.trace, step.end
-        over = self.direction * (task.t_end - end.t) <= 0
-        until = task.t_end if over else end.t
-        ahead = task.times[trace.passed :]
-        inside = ahead[self.direction * (ahead - until) <= 0]
-        trace.pass_times([step.at(t) if t != end.t else end.z for t in inside])
+        reaches_end = self.direction * (task.t_end - end.t) <= 0
+        t_new = task.t_end if reaches_end else end.t
+        times = task.times[trace.passed :]
+        passed_times = times[self.direction * (times - t_new) <= 0]
+        trace.pass_times([step.at(t) if t != end.t else end.z for t in passed_times])
         trace.statistics = trace.statistics + Statistics(accepted=1)
-        trace.move(until, end.z if until == end.t else step.at(until))
+        trace.move(t_new, end.z if t_new == end.t else step.at(t_new))
         self._watch(end)
-        return over
+        return reaches_end
 
     def _watch(self, end: Here) -> None:
         """Checks the rank at the end of a step, and prepares the next one."""

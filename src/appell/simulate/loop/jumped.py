@@ -30,31 +30,31 @@ def jumped_sentence(
 
     since: when the run began; where: the surface, unless the jump is at a time."""
     form, q, v = run.form, z[: run.form.nq].copy(), z[run.form.nq :].copy()
-    late = BREAK_MISTIMED * max(abs(t), abs(since))
-    place = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
+    time_error = BREAK_MISTIMED * max(abs(t), abs(since))
+    instant = f"at t = {t:.9g}" + (f", where {where} = 0," if where else "")
     if "g" in watched and run.system.unilateral:
-        now, was = (form.select("g", "g_scale", "g_d")(t, q, v, p) for p in (after, before))
-        new, old = (JUMP_UNNOTICED * out["g_scale"] + late * np.abs(out["g_d"]) for out in (now, was))
-        behind = np.flatnonzero((was["g"] - now["g"] > old + new) & (now["g"] < -new))
-        if len(behind):
+        new, old = (form.select("g", "g_scale", "g_d")(t, q, v, p) for p in (after, before))
+        tol_new, tol_old = (JUMP_UNNOTICED * blocks["g_scale"] + time_error * np.abs(blocks["g_d"]) for blocks in (new, old))
+        passed = np.flatnonzero((old["g"] - new["g"] > tol_old + tol_new) & (new["g"] < -tol_new))
+        if len(passed):
             return (
-                f"'{run.system.unilateral[int(behind[0])].name}' jumps {place} past the body: its distance is"
-                f" {now['g'][behind[0]]:.6g} after the jump, and no impulse displaces a body instantly; let the wall move at a"
+                f"'{run.system.unilateral[int(passed[0])].name}' jumps {instant} past the body: its distance is"
+                f" {new['g'][passed[0]]:.6g} after the jump, and no impulse displaces a body instantly; let the wall move at a"
                 " finite speed"
             )
     for level, name in ((0, "f0"), (1, "f1")):
         if name not in watched or not form.rows:
             continue
-        now, was = (form.select(name, "f0_scale", "f1_scale")(t, q, v, p) for p in (after, before))
-        allowed = JUMP_UNNOTICED * (now[f"{name}_scale"] + was[f"{name}_scale"])
+        new, old = (form.select(name, "f0_scale", "f1_scale")(t, q, v, p) for p in (after, before))
+        tolerance = JUMP_UNNOTICED * (new[f"{name}_scale"] + old[f"{name}_scale"])
         if level == 0:
-            allowed += late * (now["f1_scale"] + was["f1_scale"])[_of_positions(form)]
-        off = np.abs(now[name] - was[name]) > allowed
-        if off.any():
+            tolerance += time_error * (new["f1_scale"] + old["f1_scale"])[_of_positions(form)]
+        jumping = np.abs(new[name] - old[name]) > tolerance
+        if jumping.any():
             rows = [row.constraint.name for row in form.rows if row.linear and row.level <= level and row.level < 2]
-            what = "positions" if level == 0 else "velocities"
+            quantities = "positions" if level == 0 else "velocities"
             return (
-                f"constraint '{rows[int(np.argmax(off))]}' jumps {place}: {what} would have to jump with it, which"
+                f"constraint '{rows[int(np.argmax(jumping))]}' jumps {instant}: {quantities} would have to jump with it, which"
                 " is a blow that no equation of motion holds; give a continuous function"
             )
     return None

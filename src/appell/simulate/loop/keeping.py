@@ -61,7 +61,7 @@ class Keeping:
     @property
     def expressions(self) -> list[Any]:
         """The expressions of the reductions."""
-        parts = [part for one in self.reductions.values() for part in parts_of(one)]
+        parts = [part for reduction in self.reductions.values() for part in parts_of(reduction)]
         return [part.expression for part in parts if part.expression is not None]
 
 
@@ -69,27 +69,27 @@ def read_keeping(keep: Any) -> Keeping | None:
     """`keep=` of `simulate`."""
     if keep is None:
         return None
-    found: dict[str, Any] = {}
-    for one in keep if isinstance(keep, tuple | list) else (keep,):
-        if isinstance(one, str | os.PathLike):
-            name, value = "folder", path_of(one, "keep=")
-        elif isinstance(one, Mapping):
-            name, value = "reductions", named_reductions(one, KEEP_USAGE)
-        elif isinstance(one, Reduction):
+    options: dict[str, Any] = {}
+    for item in keep if isinstance(keep, tuple | list) else (keep,):
+        if isinstance(item, str | os.PathLike):
+            name, value = "folder", path_of(item, "keep=")
+        elif isinstance(item, Mapping):
+            name, value = "reductions", named_reductions(item, KEEP_USAGE)
+        elif isinstance(item, Reduction):
             sections = "sections are those of ap.simulate_many and ap.poincare"
             raise ModelError(f"{KEEP_USAGE}, not a reduction without a name; {sections}")
-        elif isinstance(one, int | np.integer) and not isinstance(one, bool | np.timedelta64) and 1 <= one < NO_STEPS:
-            name, value = "every", int(one)
+        elif isinstance(item, int | np.integer) and not isinstance(item, bool | np.timedelta64) and 1 <= item < NO_STEPS:
+            name, value = "every", int(item)
         else:
             raise ModelError(f"{KEEP_USAGE}, not {shown(keep)}")
-        if name in found:
+        if name in options:
             raise ModelError(f"{KEEP_USAGE}, each of them once, not {shown(keep)}")
-        found[name] = value
-    if not found:
+        options[name] = value
+    if not options:
         raise ModelError(f"{KEEP_USAGE}, not {shown(keep)}")
-    if "reductions" in found:  # in place of steps, unless both are asked for
-        found.setdefault("every", NO_STEPS)
-    return Keeping(**found)
+    if "reductions" in options:  # in place of steps, unless both are asked for
+        options.setdefault("every", NO_STEPS)
+    return Keeping(**options)
 
 
 def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> str:
@@ -104,8 +104,8 @@ def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> s
         text.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     text.update(f"{method} {task.fixed_step} {FOLDER_FORMAT}".encode())
     if (row := TABLEAUX.get(method, SERIES.get(method))) is not None:  # a pair of this name may have been registered
-        for one in fields(row):
-            value = getattr(row, one.name)
+        for entry in fields(row):
+            value = getattr(row, entry.name)
             text.update(np.ascontiguousarray(value, "<f8").tobytes() if isinstance(value, np.ndarray) else repr(value).encode())
     return text.hexdigest()
 
@@ -140,8 +140,8 @@ class _Kept:
         self.folder, self.written, self.reductions = None, WrittenSoFar(), loop.keeping.reductions
         self.in_legs = loop.legs or bool(self.reductions)
         if (path := loop.keeping.folder) is not None:
-            asked = tuple((name, meaning(one)) for name, one in self.reductions.items())
-            digest = digest_of(loop.flow, task, loop.method, (*loop.beside, *asked))
+            reductions = tuple((name, meaning(reduction)) for name, reduction in self.reductions.items())
+            digest = digest_of(loop.flow, task, loop.method, (*loop.beside, *reductions))
             self.folder, self.in_legs = KeptFolder(path, digest, self.every, 1 + len(trace.z)), True
         self.waiting: list[Array] = []
         self.count, self.carried, self.wrote_at = 0, False, perf_counter()
@@ -169,13 +169,14 @@ class _Kept:
                 self.folder.give_back()
 
     def _traces(self) -> Iterator[Trace]:
-        trace, before = self.trace, None if self.folder is None else self.folder.last
+        """The run as a whole, or in legs; one that was stored to its end is not made again."""
+        trace, resumed_from = self.trace, None if self.folder is None else self.folder.last
         if not self.in_legs:
             for _ in self.inner.run(self.task, trace):
                 self._take()
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
-        elif before is not None and before.status is Status.STOPPED:
+        elif resumed_from is not None and resumed_from.status is Status.STOPPED:
             trace.ended(Status.STOPPED)
         elif trace.t == self.task.t_end and self.carried:
             trace.ended(Status.OK)
@@ -186,22 +187,22 @@ class _Kept:
 
     def _legs(self) -> Iterator[Trace]:
         """From leg to leg; an unfinished leg does not count."""
-        trace, most = self.trace, self.task.max_steps
+        trace, max_steps = self.trace, self.task.max_steps
         if not self.carried:  # the start, and whether the folder can be written to
             self._take()
             self._write()
         while True:
-            end, start = min(most, STEPS_OF_LEG * (trace.statistics.accepted // STEPS_OF_LEG + 1)), trace.beside(0)
+            end, start = min(max_steps, STEPS_OF_LEG * (trace.statistics.accepted // STEPS_OF_LEG + 1)), trace.beside(0)
             for _ in self.inner.run(replace(self.task, max_steps=end), trace):
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
             self._reduce(start, end)
             self._take()
-            going = trace.status is Status.MAX_STEPS and end < most
+            unfinished = trace.status is Status.MAX_STEPS and end < max_steps
             due = perf_counter() - self.wrote_at > SECONDS_BETWEEN_WRITINGS or sum(map(len, self.waiting)) > ROWS_IN_MEMORY
-            if due or not going:
+            if due or not unfinished:
                 self._write()
-            if not going:
+            if not unfinished:
                 return
 
     def _reduce(self, start: Trace, end: int) -> None:
@@ -209,20 +210,20 @@ class _Kept:
         if not self.reductions:
             return
         loop, task, trace = self.loop, self.task, self.trace
-        again = lambda times: repeated(loop.steps, task, start, times, end + 2)
+        states_at = lambda times: repeated(loop.steps, task, start, times, end + 2)
         tolerances = task.rtol, float(np.min(task.atol))
-        course = course_of(loop.compiled, loop.flow, trace, loop.method, again, tolerances, task.t0)
+        course = course_of(loop.compiled, loop.flow, trace, loop.method, states_at, tolerances, task.t0)
         trace.reduced = followed_along(course, self.reductions, trace.reduced)
 
     def _take(self) -> None:
         """Takes every k-th of the new rows from the trace; the last one stays there."""
         rows = self.trace.steps.joined()
-        new = rows[1:] if self.carried else rows
-        here = self.count + np.arange(len(new))
-        chosen = new[here % self.every == 0]
+        new_rows = rows[1:] if self.carried else rows
+        numbers = self.count + np.arange(len(new_rows))
+        chosen = new_rows[numbers % self.every == 0]
         if len(chosen):
             self.waiting.append(chosen.copy())
-        self.count, self.carried = self.count + len(new), True
+        self.count, self.carried = self.count + len(new_rows), True
         self.trace.steps.cut(rows[-1:].copy())
 
     def _write(self) -> None:
@@ -235,9 +236,9 @@ class _Kept:
 
     def _all(self) -> Array:
         """All stored rows, including the last state."""
-        kept = [*([] if self.folder is None else self.folder.rows()), *self.waiting]
-        last = np.append(self.trace.t, self.trace.z)[None]
-        rows = np.concatenate([*kept, last]) if kept else last
+        stored = [*([] if self.folder is None else self.folder.rows()), *self.waiting]
+        last_row = np.append(self.trace.t, self.trace.z)[None]
+        rows = np.concatenate([*stored, last_row]) if stored else last_row
         return rows[:-1] if len(rows) > 1 and rows[-2, 0] == rows[-1, 0] else rows
 
 

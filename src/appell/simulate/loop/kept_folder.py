@@ -85,27 +85,29 @@ class StoredState:
     @staticmethod
     def read(record: Mapping[str, Any]) -> StoredState:
         """The state from a sealed record; `ValueError`, `TypeError` or `KeyError` if the record is invalid."""
-        one, work, next_step = float.fromhex, record["statistics"], record["next_step"]
-        found = StoredState(
-            int(record["number"]), int(record["rows"]), str(record["checksum"]), int(record["count"]), one(record["t"]),
-            tuple(map(one, record["z"])), None if next_step is None else one(next_step), one(record["sigma"]),
-            Statistics(int(work["evaluations"]), int(work["accepted"]), int(work["rejected"]), one(work["largest_defect"])),
-            tuple(_note(*said) for said in record["notes"]), Status(int(record["status"])),
+        number, work, next_step = float.fromhex, record["statistics"], record["next_step"]
+        state = StoredState(
+            int(record["number"]), int(record["rows"]), str(record["checksum"]), int(record["count"]), number(record["t"]),
+            tuple(map(number, record["z"])), None if next_step is None else number(next_step), number(record["sigma"]),
+            Statistics(int(work["evaluations"]), int(work["accepted"]), int(work["rejected"]), number(work["largest_defect"])),
+            tuple(_note(*note) for note in record["notes"]), Status(int(record["status"])),
             bool(record["implicit"]), int(record["next_look"]), int(record["events"]), str(record["events_checksum"]),
             dict(record["course"]),
         )  # fmt: skip
-        restore(Trace(found.t, np.array(found.z)), found.course)
-        if min(found.rows, found.events) < 0 or not all(map(isfinite, (found.t, *found.z))):
+        restore(Trace(state.t, np.array(state.z)), state.course)
+        if min(state.rows, state.events) < 0 or not all(map(isfinite, (state.t, *state.z))):
             raise ValueError("a state that no run has")
-        return found
+        return state
 
 
 def _note(text: Any, facts: Mapping[str, Any]) -> Note:
+    """A note from its record."""
     time = None if facts["time"] is None else float(facts["time"])
     return Note(str(text), time=time, kind=str(facts["kind"]), constraints=[str(name) for name in facts["constraints"]])
 
 
 def _npy(table: Array) -> bytes:
+    """A table as a file of NumPy."""
     stream = io.BytesIO()
     npy.write_array(stream, np.ascontiguousarray(table, dtype="<f8"), version=(1, 0), allow_pickle=False)
     return stream.getvalue()
@@ -114,7 +116,7 @@ def _npy(table: Array) -> bytes:
 class KeptFolder:
     """The folder of one run, locked by this process until `give_back`.
 
-    digest: of everything that determines the steps; every: every how many steps one is stored; width: numbers in a row, 1 + nz.
+    digest: of everything that determines the steps; every: k, if every k-th step is stored; width: numbers in a row, 1 + nz.
     last: the state from which the run resumes; None: from its start.
     """
 
@@ -161,9 +163,9 @@ class KeptFolder:
             raise ModelError(f"{self.path} was written by a newer appell; update, or give keep= another folder")
         if any(record.get(key) != self.whose[key] for key in ("format", "digest", "every")):
             raise ModelError(f"{self.path} holds the steps of another run; give keep= another folder, or remove this one")
-        if other := different(record.get("versions"), self.whose["versions"]):
+        if diffs := different(record.get("versions"), self.whose["versions"]):
             raise ModelError(
-                f"{self.path} was begun with other versions ({other}), whose numbers may differ: go on with those, give keep="
+                f"{self.path} was begun with other versions ({diffs}), whose numbers may differ: go on with those, give keep="
                 " another folder, or remove this one"
             )
 
@@ -171,24 +173,24 @@ class KeptFolder:
 
     def _read(self) -> None:
         """Reads the states as long as they are complete and consecutive; the rest is removed, and reported."""
-        there = sorted(path.name for path in self.path.glob("state-*.json"))
-        records = {name: unseal(read_plain(self.path / name) or b"") for name in there}
+        names = sorted(path.name for path in self.path.glob("state-*.json"))
+        records = {name: unseal(read_plain(self.path / name) or b"") for name in names}
         for record in records.values():
             if record is not None:
                 self._refuse_another_run(record)
-        for number, name in enumerate(there):
+        for number, name in enumerate(names):
             if name != f"state-{number:06d}.json" or not self._take(records[name], number):
                 break
-        lost = there[len(self.states) :]
-        if lost:
+        bad = names[len(self.states) :]
+        if bad:
             whence = "its start" if self.last is None else f"t = {self.last.t:.6g} s"
             warn(
-                f"{len(lost)} of {len(there)} pieces of the run in {self.path} are damaged, or come after one that is damaged:"
+                f"{len(bad)} of {len(names)} pieces of the run in {self.path} are damaged, or come after one that is damaged:"
                 f" it goes on from {whence}"
             )
-        kept = {f"{kind}-{state.number:06d}" for state in self.states for kind in ("rows", "events", "state")}
+        valid = {f"{kind}-{state.number:06d}" for state in self.states for kind in ("rows", "events", "state")}
         for path in self.path.iterdir():
-            if path.name != "lock" and path.stem not in kept:
+            if path.name != "lock" and path.stem not in valid:
                 remove_plain(path)
 
     def _take(self, record: dict[str, Any] | None, number: int) -> bool:
@@ -207,6 +209,7 @@ class KeptFolder:
         return True
 
     def _follow(self, state: StoredState, record: Mapping[str, Any]) -> None:
+        """Makes a state the last one."""
         self.last, self.before = state, checksum(seal(record).encode())
         self.states.append(state)
 
@@ -219,20 +222,21 @@ class KeptFolder:
         shape = (state.events, len(EVENT_COLUMNS))
         return self._table(f"events-{state.number:06d}.npy", shape, state.events_checksum) if state.events else np.zeros(shape)
 
-    def _table(self, name: str, shape: tuple[int, int], known: str) -> Array | None:
+    def _table(self, name: str, shape: tuple[int, int], expected: str) -> Array | None:
+        """A table from a file; None if its size, checksum or header is not the expected one."""
         file, size = self.path / name, 8 * shape[0] * shape[1]
         if not is_plain(file) or not 0 <= os.lstat(file).st_size - size <= HEADER_BYTES:
             return None
         data = read_plain(file, largest=size + HEADER_BYTES)
-        if data is None or checksum(data) != known:
+        if data is None or checksum(data) != expected:
             return None
         stream = io.BytesIO(data)
         try:
             npy.read_magic(stream)
-            found, by_columns, dtype = npy.read_array_header_1_0(stream)
+            shape_in_file, by_columns, dtype = npy.read_array_header_1_0(stream)
         except ValueError:
             return None
-        if found != shape or by_columns or dtype != np.dtype("<f8"):
+        if shape_in_file != shape or by_columns or dtype != np.dtype("<f8"):
             return None
         return np.frombuffer(data, "<f8", offset=stream.tell()).reshape(shape).astype(float)
 
@@ -247,6 +251,7 @@ class KeptFolder:
             restore(trace, state.course)
 
     def _whole(self, table: Array | None, name: str) -> Array:
+        """The table, which was undamaged when the folder was opened."""
         if table is None:
             raise FileError(f"{name} in {self.path} was damaged during the run; make the same call again")
         return table
@@ -269,9 +274,9 @@ class KeptFolder:
                     write_whole(self.path / f"{kind}-{number:06d}.npy", text)
             write_whole(self.path / f"state-{number:06d}.json", seal(record))
         except OSError as error:
-            why = error.strerror or error
+            reason = error.strerror or error
             raise FileError(
-                f"steps cannot be written to {self.path} ({why}); earlier ones are safe: free space, and call again"
+                f"steps cannot be written to {self.path} ({reason}); earlier ones are safe: free space, and call again"
             ) from error
         self._follow(state, record)
 

@@ -40,8 +40,8 @@ class WrittenSoFar(NamedTuple):
 
 def events_since(trace: Trace, since: WrittenSoFar) -> Array:
     """New events, (n, 6), in the order of `EVENT_COLUMNS`."""
-    new = trace.events.joined(since.events)
-    return np.column_stack([new[name].astype(float) for name in EVENT_COLUMNS]).reshape(len(new), len(EVENT_COLUMNS))
+    fresh = trace.events.joined(since.events)
+    return np.column_stack([fresh[name].astype(float) for name in EVENT_COLUMNS]).reshape(len(fresh), len(EVENT_COLUMNS))
 
 
 def add_events(trace: Trace, table: Array) -> None:
@@ -56,8 +56,8 @@ def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
         "modes": [[_hex(time), *_mode_record(mode)] for time, mode in trace.modes[since.modes :]],
         "breaks": [_hex(time) for time in trace.breaks[since.breaks :]],
         "resets": [
-            [_hex(one.time), int(one.number), _list(one.before), _list(one.after), _hex(one.work), _list(one.whole)]
-            for one in trace.resets[since.resets :]
+            [_hex(reset.time), int(reset.number), _list(reset.before), _list(reset.after), _hex(reset.work), _list(reset.whole)]
+            for reset in trace.resets[since.resets :]
         ],
         "begun": trace.begun, "stalled": int(trace.stalled), "switched": _hex(trace.switched),
         "decided_with": _list(trace.decided_with), "touching": sorted(map(int, trace.touching)),
@@ -72,7 +72,7 @@ def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
 def restore(trace: Trace, record: Mapping[str, Any]) -> None:
     """Appends the new parts of a record to a trace, and sets everything else; `ValueError`, `TypeError`, `KeyError` or
     `IndexError` if the record is invalid."""
-    trace.modes += [(_time(time), _mode(*rest)) for time, *rest in record["modes"]]
+    trace.modes += [(_time(time), _mode(*mode)) for time, *mode in record["modes"]]
     trace.breaks += [_time(time) for time in record["breaks"]]
     trace.resets += [
         ResetState(_time(time), _whole(number), _numbers(before), _numbers(after), _time(work), _numbers(whole))
@@ -97,17 +97,17 @@ def restore(trace: Trace, record: Mapping[str, Any]) -> None:
 
 
 def _mode_record(mode: Mode) -> list[Any]:
-    frictions = [[one.state, [_hex(x) for x in one.u], int(one.sign), bool(one.fixed)] for one in mode.frictions]
-    whole: Callable[[Any], list[int]] = lambda numbers: [int(n) for n in numbers]
-    return [whole(mode.closed), frictions, whole(mode.idle), whole(mode.asleep)]
+    frictions = [[f.state, [_hex(x) for x in f.u], int(f.sign), bool(f.fixed)] for f in mode.frictions]
+    integers: Callable[[Any], list[int]] = lambda numbers: [int(n) for n in numbers]
+    return [integers(mode.closed), frictions, integers(mode.idle), integers(mode.asleep)]
 
 
 def _mode(closed: list[int], frictions: list[list[Any]], idle: list[int], asleep: list[int]) -> Mode:
-    found = tuple(
+    states = tuple(
         FrictionState(_state(state), tuple(map(float.fromhex, u)), _whole(sign), bool(fixed))
         for state, u, sign, fixed in frictions
     )
-    return Mode(tuple(map(_whole, closed)), found, tuple(map(_whole, idle)), tuple(map(_whole, asleep)))
+    return Mode(tuple(map(_whole, closed)), states, tuple(map(_whole, idle)), tuple(map(_whole, asleep)))
 
 
 def _state(text: str) -> str:
@@ -129,12 +129,14 @@ def _numbers(texts: list[str]) -> Array:
 
 
 def _time(text: str) -> float:
-    if isnan(found := float.fromhex(text)):
+    """A time or a work from its record; infinity is allowed."""
+    if isnan(time := float.fromhex(text)):
         raise ValueError("a time that no run has")
-    return found
+    return time
 
 
 def _whole(number: Any) -> int:
+    """A whole number from its record."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{shown(number)} is not a whole number")
     return number

@@ -59,20 +59,23 @@ class Passage:
     # -- one state -----------------------------------------------------------------------------------------------------
 
     def blocks(self, t: float, q: Array, v: Array) -> dict[str, Array]:
+        """The blocks of the normal form at a state; `Lost` if one is not finite."""
         self.evaluations += 1
-        out = self.fn(t, q, v, self.p)
-        if not all(np.isfinite(x).all() for x in out.values()):
+        blocks = self.fn(t, q, v, self.p)
+        if not all(np.isfinite(x).all() for x in blocks.values()):
             raise Lost("the equations gave a value that is not finite")
-        return out
+        return blocks
 
     def rows_of(self, out: dict[str, Array], kept: Any = slice(None)) -> RowSpace:
+        """The row space of blocks, or of some of their rows."""
         return RowSpace.scaled(out["M"], out["A"][kept], self.s[kept])
 
     def split(self, z: Array) -> tuple[Array, Array]:
+        """(q, v) of a state."""
         return z[: self.nq], z[self.nq : self.nq + self.nv]
 
     def here(self, t: float, z: Array, out: dict[str, Array] | None = None) -> Here:
-        """Accelerations with the rank away from the point."""
+        """A state with its rows and accelerations, for the rank that the rows have away from the point."""
         q, v = self.split(z)
         out = self.blocks(t, q, v) if out is None else out
         rows = self.rows_of(out)
@@ -85,17 +88,17 @@ class Passage:
         if self.power is not None:
             lam = np.zeros(len(self.form.rows))
             lam[[row.index for row in self.form.rows if row.linear]] = (Vt[:r].T @ (c / sigma[:r])) / self.s
-            known = {"t": t, "q": q, "v": v, "p": self.p, "a": a, "lam": lam}
-            work = np.array([float(self.power(*(known[port.name] for port in self.power.inputs))["power"])])
+            arrays = {"t": t, "q": q, "v": v, "p": self.p, "a": a, "lam": lam}
+            work = np.array([float(self.power(*(arrays[port.name] for port in self.power.inputs))["power"])])
         return Here(t, z, out, rows, a, np.concatenate([out["qd"], a, work]))
 
     def project(self, t: float, z: Array, iterations: int = 12) -> tuple[Array, float, dict[str, Array]]:
         """z on the constraints, the turn of the rows relative to σ, and the blocks there."""
         q, v = (x.copy() for x in self.split(z))
-        out, turned, last = self.blocks(t, q, v), 0.0, np.inf
+        out, turn, size_before = self.blocks(t, q, v), 0.0, np.inf
         if self.holonomic.any():
-            first = self.rows_of(out, self.holonomic)
-            rank, rows = min(self.rank, int(self.holonomic.sum())), first
+            rows_before = self.rows_of(out, self.holonomic)
+            rank, rows = min(self.rank, int(self.holonomic.sum())), rows_before
             for k in range(iterations):
                 if k and np.all(np.abs(out["f0"]) <= EPS * out["f0_scale"]):
                     break
@@ -103,17 +106,17 @@ class Passage:
                 size = float(np.linalg.norm(np.linalg.solve(rows.K.T, step)))
                 if not np.isfinite(size):
                     raise Lost("a projection onto the constraints diverged")
-                if k and size >= 0.5 * last:
+                if k and size >= 0.5 * size_before:
                     break
-                q, last = normalise(self.form, q + out["N"] @ step), size
+                q, size_before = normalise(self.form, q + out["N"] @ step), size
                 out = self.blocks(t, q, v)
                 rows = self.rows_of(out, self.holonomic)
-            turned = float(np.linalg.norm(rows.Y - first.Y) / max(first.svd[1][rank - 1], 1e-300)) if rank else 0.0
+            turn = float(np.linalg.norm(rows.Y - rows_before.Y) / max(rows_before.svd[1][rank - 1], 1e-300)) if rank else 0.0
         for _ in range(2):
             rows = self.rows_of(out, self.below)
             v = v + rows.step(out["f1"], min(self.rank, int(self.below.sum())))
             out = self.blocks(t, q, v)
-        return np.concatenate([q, v, z[self.nq + self.nv :]]), turned, out
+        return np.concatenate([q, v, z[self.nq + self.nv :]]), turn, out
 
     # -- looking ahead -------------------------------------------------------------------------------------------------
 
@@ -133,36 +136,38 @@ class Passage:
         """
         q, v = self.split(here.z)
         s, Y = RANK_PROBE * h, here.rows.Y
-        moved = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a)).Y - Y
+        change = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a)).Y - Y
         size = np.maximum(np.linalg.norm(Y, axis=1), 1e-300)
-        growth = np.maximum(np.sum(moved * Y, axis=1) / size, 0.0)
-        way = np.linalg.norm(moved - (growth / size)[:, None] * Y, axis=1) / RANK_PROBE
-        share = np.min(ROWS_PER_PART * np.maximum(size, reference) / np.maximum(way, 1e-300), initial=1.0)
-        return float(share) * abs(h)
+        lengthening = np.maximum(np.sum(change * Y, axis=1) / size, 0.0)
+        turning = np.linalg.norm(change - (lengthening / size)[:, None] * Y, axis=1) / RANK_PROBE
+        fraction = np.min(ROWS_PER_PART * np.maximum(size, reference) / np.maximum(turning, 1e-300), initial=1.0)
+        return float(fraction) * abs(h)
 
     def ahead(self, here: Here, h: float) -> float | None:
         """How far ahead, within h (signed), rank is lost along the parabola through the state; None if it is not."""
         q, v = self.split(here.z)
         qdd = here.out["N"] @ here.a
 
-        def look(s: float) -> tuple[float, RowSpace]:
+        def reversed_at(s: float) -> tuple[float, RowSpace]:
             rows = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"] + s * s / 2 * qdd, v + s * here.a))
             return self.least(here.rows, rows), rows
 
-        if look(h)[0] > 0:
+        if reversed_at(h)[0] > 0:
             return None
         low, high = 0.0, h
         for _ in range(12):
             middle = (low + high) / 2
-            low, high = (middle, high) if look(middle)[0] > 0 else (low, middle)
+            low, high = (middle, high) if reversed_at(middle)[0] > 0 else (low, middle)
         s = (low + high) / 2
-        vanishes = look(s)[1].svd[1][self.rank - 1] <= ONLY_TURNED * here.sigma[self.rank - 1]
+        vanishes = reversed_at(s)[1].svd[1][self.rank - 1] <= ONLY_TURNED * here.sigma[self.rank - 1]
         return s if vanishes else None
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
     def attempt(self, here: Here, h: float, near: bool) -> tuple[AcceptedStep, Array, list[float], float]:
-        """(step, estimate rows E5 and E3, σ of the stages, largest turn of rows in the stages)."""
+        """A trial step: (step, estimate rows E5 and E3, σ of the stages, largest turn of rows in the stages).
+
+        near: whether stages are projected before their slopes are evaluated."""
         K = np.zeros((STAGES + 4, len(here.z)))
         K[0], sigma, worst = here.zd, [], 0.0
 
@@ -170,11 +175,11 @@ class Passage:
             nonlocal worst
             out = None
             if near:
-                z, turned, out = self.project(t, z, 4)
-                worst = max(worst, turned)
-            there = self.here(t, z, out)
-            sigma.append(float(there.sigma[self.rank - 1]))
-            return there.zd
+                z, turn, out = self.project(t, z, 4)
+                worst = max(worst, turn)
+            stage = self.here(t, z, out)
+            sigma.append(float(stage.sigma[self.rank - 1]))
+            return stage.zd
 
         for i in range(1, STAGES):
             K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
@@ -182,13 +187,13 @@ class Passage:
         K[STAGES] = slope(here.t + h, z1)
         if not np.isfinite(K).all():
             raise Lost("the equations gave a value that is not finite")
-        z, turned, out = self.project(here.t + h, z1)
+        z, turn, out = self.project(here.t + h, z1)
         end = self.here(here.t + h, z, out)
         stages = sigma.copy()
         for i in range(STAGES + 1, STAGES + 4):
             K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
         errors = np.array([dop.E5 @ K[: STAGES + 1], dop.E3 @ K[: STAGES + 1]])
-        return AcceptedStep(here, end, K), errors, stages, max(turned / ROWS_TURNED, worst / 0.5)
+        return AcceptedStep(here, end, K), errors, stages, max(turn / ROWS_TURNED, worst / 0.5)
 
     def error(self, step: AcceptedStep, errors: Array, blind: Array | None) -> float:
         """The error in units of the tolerance, Hairer II.10 (10.17); blind (n, k): directions, of L⁻¹, with only noise."""
@@ -197,8 +202,8 @@ class Passage:
             K = step.end.rows.K
             keep = K.T @ (np.eye(self.nv) - blind @ blind.T) @ np.linalg.inv(K.T)
             errors = errors.copy()
-            for part in (slice(0, self.nq), slice(self.nq, self.nq + self.nv)):
-                errors[:, part] = errors[:, part] @ keep.T
+            for block in (slice(0, self.nq), slice(self.nq, self.nq + self.nv)):
+                errors[:, block] = errors[:, block] @ keep.T
         e5, e3 = (float(np.sum((e / scale) ** 2)) for e in errors)
         h = abs(step.end.t - step.start.t)
         return h * e5 / np.sqrt((e5 + THIRD_ORDER * e3) * len(scale)) if e5 else 0.0
@@ -208,8 +213,8 @@ class Passage:
     def inside(self, step: AcceptedStep, t: float) -> tuple[Array, dict[str, Array], RowSpace]:
         """The state inside a step, its blocks and its rows."""
         z = step.at(t)
-        out = self.blocks(t, *self.split(z))
-        return z, out, self.rows_of(out)
+        blocks = self.blocks(t, *self.split(z))
+        return z, blocks, self.rows_of(blocks)
 
     def reversal(self, step: AcceptedStep, count: int) -> float:
         """The first instant of a step from which on `count` combinations of rows are reversed."""
@@ -227,19 +232,19 @@ class Passage:
         k = int(np.argmin([sigma(t) for t in grid]))
         low, high = grid[max(k - 1, 0)], grid[min(k + 1, 16)]
         for _ in range(30):
-            one, two = low + 0.382 * (high - low), low + 0.618 * (high - low)
-            low, high = (low, two) if sigma(one) < sigma(two) else (one, high)
+            t1, t2 = low + 0.382 * (high - low), low + 0.618 * (high - low)
+            low, high = (low, t2) if sigma(t1) < sigma(t2) else (t1, high)
         return float((low + high) / 2)
 
     def saddles(self, step: AcceptedStep, ends: float) -> list[RankLoss]:
         """Each loss of rank inside a step, in order: different combinations of rows may vanish at different instants of it."""
         reversed_ = int((self.turns(step.start.rows, step.end.rows) < 0).sum())
-        found: list[RankLoss] = [] if reversed_ else [self.saddle(step, self.dip(step), ends)]
+        losses: list[RankLoss] = [] if reversed_ else [self.saddle(step, self.dip(step), ends)]
         passed = 0
         while passed < reversed_:
-            found.append(self.saddle(step, self.reversal(step, passed + 1), ends))
-            passed += max(found[-1].vanishing, 1)
-        return found
+            losses.append(self.saddle(step, self.reversal(step, passed + 1), ends))
+            passed += max(losses[-1].vanishing, 1)
+        return losses
 
     def strong(self, rows: RowSpace, ends: float) -> int:
         """The number of combinations of rows that do not vanish; ends: the smaller σ before and after."""
@@ -266,27 +271,27 @@ class Passage:
 
     def saddle_value(self, t: float, q: Array, v: Array, strong: int, duration: float) -> tuple[float, Array]:
         """|c| of the rows that vanish near q, after the strong ones have been satisfied, and where it is stationary."""
-        out = self.blocks(t, q, v)
-        rows = self.rows_of(out)
+        blocks = self.blocks(t, q, v)
+        rows = self.rows_of(blocks)
         for _ in range(3):
-            q = normalise(self.form, q + out["N"] @ rows.step(out["f0"], strong))
-            out = self.blocks(t, q, v)
-            rows = self.rows_of(out)
+            q = normalise(self.form, q + blocks["N"] @ rows.step(blocks["f0"], strong))
+            blocks = self.blocks(t, q, v)
+            rows = self.rows_of(blocks)
         U, _, Vt = rows.svd
         weak = Vt[strong : self.rank]
         Z = rows.K.T @ null_space(U[:, :strong].T) if strong else rows.K.T
         A = lambda q: self.blocks(t, q, v)["A"] / self.s[:, None]
         length = 1e-3 * duration * float(np.linalg.norm(np.linalg.solve(rows.K.T, v)))
         G = A(q)
-        slopes = [(A(q + length * out["N"] @ e) - A(q - length * out["N"] @ e)) / (2 * length) for e in Z.T]
-        values, way = [], np.zeros(len(q))
+        slopes = [(A(q + length * blocks["N"] @ e) - A(q - length * blocks["N"] @ e)) / (2 * length) for e in Z.T]
+        values, shift = [], np.zeros(len(q))
         for u in weak:
             g = Z.T @ (G.T @ u)
             H = np.array([Z.T @ (S.T @ u) for S in slopes])
             y = -least_squares((H + H.T) / 2, g, DIFFERENCED_LOST)
-            values.append(u @ (out["f0"] / self.s) + g @ y / 2)
-            way += out["N"] @ (Z @ y)
-        return float(np.linalg.norm(values)), normalise(self.form, q + way)
+            values.append(u @ (blocks["f0"] / self.s) + g @ y / 2)
+            shift += blocks["N"] @ (Z @ y)
+        return float(np.linalg.norm(values)), normalise(self.form, q + shift)
 
     def meet_near(self, t: float, q: Array, v: Array, ends: float, duration: float) -> bool:
         """Whether branches meet near q, where rows vanish: |c| is rounding at the point where it is stationary.
@@ -314,14 +319,14 @@ class Passage:
         turns, kicks = [], []
         for distance in (room / 2, room / 2 * SECOND_DISTANCE):
             before, after = (self.here(s, step.at(s)) for s in (t - distance, t + distance))
-            lines = [there.rows.svd[0][:, strong : self.rank] for there in (before, after)]
+            lines = [state.rows.svd[0][:, strong : self.rank] for state in (before, after)]
             cosine = float(singular_values(lines[0].T @ lines[1]).min())
             turns.append(np.sqrt(max(0.0, 1.0 - cosine**2)))
             kicks.append(float(np.abs(after.a - before.a).max() / max(np.abs(after.a).max(), np.abs(before.a).max(), 1e-300)))
         noise = CONTINUOUS_WITHIN + 100 * self.rtol
         if turns[1] > max(0.5 * turns[0], noise) or kicks[1] > max(0.5 * kicks[0], noise):
-            what = "their direction jumps" if turns[1] > max(0.5 * turns[0], noise) else "the accelerations jump"
-            raise Lost(f"constraints on velocities vanish and {what} there: the motion is not determined")
+            jump = "their direction jumps" if turns[1] > max(0.5 * turns[0], noise) else "the accelerations jump"
+            raise Lost(f"constraints on velocities vanish and {jump} there: the motion is not determined")
         gamma = self.growth(step, t, room / 2)
         if gamma > LARGEST_STEADY_GROWTH:
             raise Lost(

@@ -89,6 +89,7 @@ def _between_resets(run: Run, pseudo: Mapping[str, Any] | None, method: str, cor
 
 
 def _prepared(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system between two breaks, from surface to surface if its forces depend on conditions."""
     sides = None if method in STIFF or run.form.gauss else side_run(run)
     if sides is None:
         return _smooth(run, pseudo, method, corner)
@@ -123,8 +124,8 @@ def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise FormNotApplicable(f"method={shown(method)} works in velocities; omit pseudo=")
     laws = run.form.face_law is not None or run.form.law is not None
     if run.system.frictions or (run.system.unilateral and laws):
-        what = (*run.system.frictions, *run.system.unilateral)[0].name
-        raise ModelError(f"method={shown(method)} does not locate stick and slip ('{what}'); use 'dop853' or 'dopri5'")
+        name = (*run.system.frictions, *run.system.unilateral)[0].name
+        raise ModelError(f"method={shown(method)} does not locate stick and slip ('{name}'); use 'dop853' or 'dopri5'")
     if run.system.unilateral:
         return _with_modes(run, None, method, corner)
     z = conserving_flow(run.numeric_form, run.policies, kept_momenta(run.numeric_form, run.policies, run.p))
@@ -132,6 +133,7 @@ def _conserving(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
 
 
 def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
+    """The loop of a system with walls but no friction."""
     if pseudo is not None:
         raise FormNotApplicable("pseudo= cannot be combined with unilateral constraints: impacts act on the velocities")
     if method in STIFF:
@@ -140,11 +142,11 @@ def _with_modes(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner:
         raise ConstraintError("constraints nonlinear in the accelerations and unilateral ones do not go together")
     _check_restitutions(run)
     motion, flight = flight_loop(run, method)
-    other = stepping_method(method).in_contact
-    held = flight if other == method else flight_loop(run, other)[1]
-    faces, past = tuple(face.name for face in run.system.unilateral), slice(motion.nq, motion.nq + motion.nu)
-    back = Backwards(lambda: _with_modes(reversed_run(run), None, method, corner).loop, faces, past)
-    return Prepared(motion, FaceLoop(run, flight, held, corner, bends_with_speed(run.form), backwards=back))
+    contact_method = stepping_method(method).in_contact
+    contact_loop = flight if contact_method == method else flight_loop(run, contact_method)[1]
+    faces, velocities = tuple(face.name for face in run.system.unilateral), slice(motion.nq, motion.nq + motion.nu)
+    backwards = Backwards(lambda: _with_modes(reversed_run(run), None, method, corner).loop, faces, velocities)
+    return Prepared(motion, FaceLoop(run, flight, contact_loop, corner, bends_with_speed(run.form), backwards=backwards))
 
 
 def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corner: str) -> Prepared:
@@ -167,8 +169,8 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
         steps, newton = (TABLEAUX | IMPLICIT)[method], all(IMPACT_LAWS[fr.law].compiled for fr in run.system.frictions)
         source = lambda: f"{loop_module(functions.flow, steps)}\n{steps_text(functions, steps, newton=newton)}"
         compiled = _compiled(backend, functions.flow, (method, "friction"), source, 0, CDEF + steps_interface(functions))
-        if run.backend not in (looks := kept_in(functions, "look")):
-            looks[run.backend] = c_function(compiled.library, functions.look)
+        if run.backend not in (loaded := kept_in(functions, "look")):
+            loaded[run.backend] = c_function(compiled.library, functions.look)
     plain = compiled or plain_loop(run, functions.flow, method)
     return Prepared(functions.flow, FrictionLoop(run.system, run.form, functions, plain, compiled, look(run), corner))
 
@@ -210,9 +212,9 @@ def plain_loop(run: Run, flow: Flow, method: str) -> Loop:
         return stiff_loop(flow, method, project, _unknowns(run, flow), run.policies.redundant)
     if backend.program is not None:
         return _compiled(backend, flow, (method,), lambda: loop_module(flow, _method(method, flow)), 0)
-    known = _method(method, flow).bound(flow, lambda fn: evaluator(fn, backend))
+    bound_method = _method(method, flow).bound(flow, lambda fn: evaluator(fn, backend))
     project = _python_project(flow, backend) if flow.projects else None
-    return PyLoop(known, _python_rhs(flow, backend), project, flow.guarded)
+    return PyLoop(bound_method, _python_rhs(flow, backend), project, flow.guarded)
 
 
 def _method(name: str, flow: Flow) -> Tableau | Taylor | Radau | GaussLegendre:
@@ -223,13 +225,13 @@ def _compiled(
     backend: Backend, flow: Flow, key: tuple[Any, ...], source: Callable[[], str], faces: int, interface: str = CDEF
 ) -> CLoop:
     """The compiled loop of a flow, built once; parameters and states are its inputs."""
-    known, key = kept_in(flow, "loops"), (backend.name, *key)
-    if key not in known:
+    loops, key = kept_in(flow, "loops"), (backend.name, *key)
+    if key not in loops:
         assert backend.program is not None
         text = source()
         library = backend.program(text, interface, optimise="long" if len(text) > LONG_LOOP else "loop")
-        known[key] = CLoop(library.lib, library.ffi, flow.nz, faces, nq=flow.nq, work=flow.has_work, library=library)
-    return known[key]
+        loops[key] = CLoop(library.lib, library.ffi, flow.nz, faces, nq=flow.nq, work=flow.has_work, library=library)
+    return loops[key]
 
 
 def _unknowns(run: Run, flow: Flow) -> Callable[[float, Array], Array]:
@@ -252,19 +254,19 @@ def _python_rhs(flow: Flow, backend: Backend) -> Callable[[float, Array, Array],
     evaluate = evaluator(flow.rhs, backend)
 
     def rhs(t: float, z: Array, p: Array) -> Array:
-        out = evaluate(t, z, p)
-        if not out["margin"] > 0:
-            raise TrialFailed(status_of(float(out["margin"])))
-        return out["zd"]
+        values = evaluate(t, z, p)
+        if not values["margin"] > 0:
+            raise TrialFailed(status_of(float(values["margin"])))
+        return values["zd"]
 
     return rhs
 
 
 def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Array], tuple[Array, float]]:
     """Python twin of `project.c.in`."""
-    wanted = (flow.position, flow.velocity, flow.energy)
+    corrections = (flow.position, flow.velocity, flow.energy)
     rounds = CORRECTION_ROUNDS if flow.energy is not None else 1
-    steps = [evaluator(step, backend) for step in wanted if step is not None] * rounds
+    steps = [evaluator(step, backend) for step in corrections if step is not None] * rounds
 
     def make_unit(z: Array) -> Array:
         for group in flow.quaternions:
@@ -274,18 +276,18 @@ def _python_project(flow: Flow, backend: Backend) -> Callable[[float, Array, Arr
     def project(t: float, z: Array, p: Array) -> tuple[Array, float]:
         z, defect = make_unit(z.copy()), 0.0
         for step in steps:
-            last = moved = np.inf
+            last_size = last_move = np.inf
             for k in range(PROJECTION_CORRECTIONS):
-                out = step(t, z, p)
-                size = float(out["size"])
-                if size > PROJECTION_STAGNATES * last and moved <= CORRECTION_UNNOTICED * np.abs(z).max():
+                values = step(t, z, p)
+                size = float(values["size"])
+                if size > PROJECTION_STAGNATES * last_size and last_move <= CORRECTION_UNNOTICED * np.abs(z).max():
                     break
-                defect = max(defect, float(out["residual"])) if k == 0 else defect
+                defect = max(defect, float(values["residual"])) if k == 0 else defect
                 if size <= RESIDUAL_ROUNDING:
                     break
-                if not (out["margin"] > 0 and np.isfinite(size)):
-                    raise TrialFailed(status_of(float(out["margin"])) or Status.NOT_FINITE)
-                z, last, moved = z + out["dz"], size, np.abs(out["dz"]).max()
+                if not (values["margin"] > 0 and np.isfinite(size)):
+                    raise TrialFailed(status_of(float(values["margin"])) or Status.NOT_FINITE)
+                z, last_size, last_move = z + values["dz"], size, np.abs(values["dz"]).max()
                 if size <= LAST_NEWTON_FROM:
                     break
             else:

@@ -24,19 +24,19 @@ from appell.normal_form.saddle import SADDLE_C
 def loop_module(flow: Flow, method: Tableau | Taylor | Radau | GaussLegendre, contact: ContactFunctions | None = None) -> str:
     """A whole C file with the time loop of a flow, for all its modes if there are faces."""
     steps = [step for step in (flow.position, flow.velocity, flow.energy) if step is not None]
-    parts = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
-    parts += [emit_function(step) for step in steps]
-    parts.append(f"#define HAS_PROJECTION {int(flow.projects)}")
+    sources = [PRELUDE, header(), SADDLE_C, f"#define NZ {flow.nz}", STATUS_C, emit_function(flow.rhs), RHS_C]
+    sources += [emit_function(step) for step in steps]
+    sources.append(f"#define HAS_PROJECTION {int(flow.projects)}")
     if flow.projects:
-        parts += [one_run_words(flow.nz), projection_text(flow), PROJECT_C]
+        sources += [one_run_words(flow.nz), projection_text(flow), PROJECT_C]
     if contact is not None:
-        parts.append(contact_text(contact, emit, method.degree))
+        sources.append(contact_text(contact, emit, method.degree))
     examination = SMOOTH if contact is None else step_examination(contact.faces.count)
-    parts += [emit(fn) for fn in method.functions(flow)]
+    sources += [emit(fn) for fn in method.functions(flow)]
     if flow.guarded is not None:
-        parts.append(emit(flow.guarded.rows))
-    parts.append(loop_source(method, flow.nz, flow.projects, examination, flow.guarded))
-    return "\n".join(parts)
+        sources.append(emit(flow.guarded.rows))
+    sources.append(loop_source(method, flow.nz, flow.projects, examination, flow.guarded))
+    return "\n".join(sources)
 
 
 STATUS_C = """

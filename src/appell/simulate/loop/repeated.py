@@ -19,17 +19,17 @@ def repeated(loop: Loop, task: Task, start: Trace, times: Array, most: int) -> A
 
     most: largest number of steps of the whole run.
     """
-    other = start.beside(len(times))
+    trace = start.beside(len(times))
     try:
-        for _ in loop.run(replace(task, times=times, keep_steps=False, max_steps=most), other) if len(times) else ():
-            if other.passed == len(times):
+        for _ in loop.run(replace(task, times=times, keep_steps=False, max_steps=most), trace) if len(times) else ():
+            if trace.passed == len(times):
                 break
     except AppellError:  # errors beyond these steps do not matter here
-        if other.passed < len(times):
+        if trace.passed < len(times):
             raise
-    if other.passed < len(times):  # cannot happen: the steps are the same
+    if trace.passed < len(times):  # cannot happen: the steps are the same
         raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
-    return other.z_times
+    return trace.z_times
 
 
 __all__ = ["repeated"]

@@ -77,9 +77,9 @@ def mapped_state(run: Run, number: int, t: float, z: Array, atol: float, *, has_
     after = np.concatenate([q_on, v_on])
     energy = form.select("H")
     H = [float(energy(t, z[: form.nq].copy(), z[form.nq :].copy(), p)["H"]) for z in (before, after)]
-    whole = np.concatenate([after, z[len(after) :]])
-    whole[-1] += H[1] - H[0] if has_work else 0.0
-    return ResetState(t, number, before, after, H[1] - H[0], whole)
+    whole_z = np.concatenate([after, z[len(after) :]])
+    whole_z[-1] += H[1] - H[0] if has_work else 0.0
+    return ResetState(t, number, before, after, H[1] - H[0], whole_z)
 
 
 __all__ = ["MapRefused", "ResetState", "mapped_state", "reset_map", "reset_slopes"]

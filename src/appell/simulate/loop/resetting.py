@@ -76,7 +76,7 @@ class ResetLoop:
     @cached_property
     def watched(self) -> WatchedExpressions:
         """The guards, by the names of their resets."""
-        return WatchedExpressions(self.compiled, self.flow, {one.name: one.guard for one in self.compiled.system.resets})
+        return WatchedExpressions(self.compiled, self.flow, {reset.name: reset.guard for reset in self.compiled.system.resets})
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
@@ -114,19 +114,19 @@ class _ResetCourse:
         """Advances by a stretch, as a whole or up to the first guard that falls."""
         trace, task = self.trace, self.task
         work, failure = self._stretch(self.count)
-        over = failure is not None or work.status is not Status.MAX_STEPS or trace.statistics.accepted >= task.max_steps
+        ends_here = failure is not None or work.status is not Status.MAX_STEPS or trace.statistics.accepted >= task.max_steps
         fallen, signs, pending = self._first(work)
         if fallen is not None:
             return self._meet(fallen, signs)
-        if pending and not over:  # the next stretch decides
+        if pending and not ends_here:  # the next stretch decides
             self.count *= 2
             return Status.OK
         if failure is not None:
             raise failure
-        moved = work.t != trace.t
+        advanced = work.t != trace.t
         self._join(work)
         trace.signs.update(signs)
-        self.left, self.chain = None if moved else self.left, 0 if moved else self.chain
+        self.left, self.chain = None if advanced else self.left, 0 if advanced else self.chain
         self.count = min(2 * self.count, MOST_STEPS_EXAMINED)
         if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
             return Status.OK
@@ -159,49 +159,49 @@ class _ResetCourse:
         """The first guard that falls along a fork; the signs before it falls, or at the end of the fork; and whether a guard is
         zero at the end."""
         times = work.steps.seen()[:, 0]
-        looked = self.watched.along_steps(self.task, times, lambda at: self._states(at, float(times[-1])), self.sizes)
-        found, fallen = dict[str, Zeros](), list[Fallen]()
-        if not len(looked.steps.begin):
+        watched = self.watched.along_steps(self.task, times, lambda t: self._states(t, float(times[-1])), self.sizes)
+        zeros_of, fallen = dict[str, Zeros](), list[Fallen]()
+        if not len(watched.steps.begin):
             return None, dict(self.trace.signs), False
-        self._refuse_return(looked)
-        self.sizes_since = np.maximum(self.sizes_since, looked.sizes)
+        self._refuse_return(watched)
+        self.sizes_since = np.maximum(self.sizes_since, watched.sizes)
         for k, name in enumerate(self.names):
-            zeros = found[name] = looked.zeros(name, self.trace.signs.get(name, 0.0))
+            zeros = zeros_of[name] = watched.zeros(name, self.trace.signs.get(name, 0.0))
             if len(zeros.unbounded) and name not in self.reported:
                 self._tell(name, float(zeros.unbounded[0]))
             for i in np.flatnonzero((zeros.direction < 0) & (zeros.kind != REBOUND))[:1]:
-                rate = looked.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
+                rate = watched.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
                 fallen.append(Fallen(k, float(zeros.time[i]), rate, str(zeros.kind[i]) == JUMPED))
-        first = min(fallen, key=lambda one: one.time, default=None)
-        signs = {name: zeros.sign if first is None else sign_before(zeros, first.time) for name, zeros in found.items()}
-        return first, signs, any(zeros.pending for zeros in found.values())
+        first = min(fallen, key=lambda guard: guard.time, default=None)
+        signs = {name: zeros.sign if first is None else sign_before(zeros, first.time) for name, zeros in zeros_of.items()}
+        return first, signs, any(zeros.pending for zeros in zeros_of.values())
 
     def _states(self, times: Array, end: float) -> Array:
         """States of the stretch at other times, by repeating it: (k, nz)."""
-        trace = self.trace
+        run_trace = self.trace
         if not len(times):
             return np.zeros((0, self.loop.flow.nz))
-        other = trace.beside(len(times))
-        other.modes = trace.modes[trace.begun :]
+        trace_beside = run_trace.beside(len(times))
+        trace_beside.modes = run_trace.modes[run_trace.begun :]
         task = replace(self.task, t_end=end, times=times, keep_steps=False)
-        for _ in self.loop.loop.run(task, other):
-            if other.passed == len(times):
+        for _ in self.loop.loop.run(task, trace_beside):
+            if trace_beside.passed == len(times):
                 break
-        if other.passed < len(times):  # cannot happen: the steps are the same
+        if trace_beside.passed < len(times):  # cannot happen: the steps are the same
             raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
-        return other.z_times
+        return trace_beside.z_times
 
-    def _refuse_return(self, looked: WatchedSteps) -> None:
+    def _refuse_return(self, watched: WatchedSteps) -> None:
         """Refuses a guard that is zero after its own map and falls again without having been positive: infinitely many resets
         would follow each other."""
         name = self.left
         if name is None:
             return
         self.left = None
-        rate = looked.rate(name, 0, -1.0)
+        rate = watched.rate(name, 0, -1.0)
         if rate.value < -rate.noise:
             return
-        falls = lambda before: int((looked.zeros(name, before).direction < 0).sum())
+        falls = lambda sign: int((watched.zeros(name, sign).direction < 0).sum())
         if falls(1.0) > falls(0.0):
             raise _NoWay(
                 f"reset '{name}' triggers again at once at t = {self.trace.clock:.9g}: after its map the guard is zero and"
@@ -225,13 +225,13 @@ class _ResetCourse:
         if status is not Status.OK:
             return status
         self.sizes, self.sizes_since = np.maximum(self.sizes_since, 0.0), 0.0
-        now = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
-        if trace.t == self.task.t_end and now[name] > 0:
+        signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
+        if trace.t == self.task.t_end and signs_here[name] > 0:
             return Status.OK  # it falls beyond the end
-        passed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
-        self.chain = self.chain if passed <= RESETS_AT_ONE_TIME * np.spacing(abs(trace.t)) else 0
+        elapsed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
+        self.chain = self.chain if elapsed <= RESETS_AT_ONE_TIME * np.spacing(abs(trace.t)) else 0
         trace.signs.update(signs)
-        self._remember(now)
+        self._remember(signs_here)
         number: int | None = fallen.number
         while number is not None:
             self.chain += 1
@@ -243,11 +243,13 @@ class _ResetCourse:
             number = self._map(number)
         return Status.OK
 
-    def _remember(self, now: dict[str, float], own: str = "") -> None:
-        """Stores the signs of the guards from here on; a guard that jumped from positive to negative still has to trigger."""
+    def _remember(self, signs_here: dict[str, float], just_reset: str = "") -> None:
+        """Stores the signs of the guards from here on; a guard that jumped from positive to negative still has to trigger.
+
+        just_reset: the name of the reset whose map was applied; its guard starts anew with any sign."""
         signs = self.trace.signs
-        for name, sign in now.items():
-            if name == own or (sign and not (sign < 0 < signs.get(name, 0.0))):
+        for name, sign in signs_here.items():
+            if name == just_reset or (sign and not (sign < 0 < signs.get(name, 0.0))):
                 signs[name] = sign
 
     def _reach(self, fallen: Fallen) -> Status:
@@ -274,11 +276,11 @@ class _ResetCourse:
     def _pass_jump(self, name: str, time: float) -> Status:
         """Advances the trace past the impact in which a guard jumps over zero. An impact within the rounding of the gap before
         the end of a stretch is left to the next one, so the end moves on until the guard has jumped."""
-        for behind in SPACINGS_PAST_IMPACT:
-            end = min(time + behind * np.spacing(abs(time)), self.task.t_end)
+        for spacings in SPACINGS_PAST_IMPACT:
+            end = min(time + spacings * np.spacing(abs(time)), self.task.t_end)
             work, failure = self._stretch(0, end)
-            made = failure is not None or work.status is not Status.OK or end == self.task.t_end
-            if made or not self.watched.signs_at(self.task, work.t, work.z, self.sizes_since)[name] > 0:
+            final = failure is not None or work.status is not Status.OK or end == self.task.t_end
+            if final or not self.watched.signs_at(self.task, work.t, work.z, self.sizes_since)[name] > 0:
                 break
         return self._end_at(end)
 
@@ -302,12 +304,12 @@ class _ResetCourse:
         trace.keep()
         trace.change_times(self.task.times)
         trace.restart()
-        now = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
-        self._remember(now, name)
-        self.left = name if now[name] == 0 else None
+        signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
+        self._remember(signs_here, name)
+        self.left = name if signs_here[name] == 0 else None
         self.count = min(FIRST_STEPS_EXAMINED + (trace.statistics.accepted - self.accepted) * 5 // 4, MOST_STEPS_EXAMINED)
         self.accepted = trace.statistics.accepted
-        down = (k for k, other in enumerate(self.names) if now[other] < 0 < trace.signs.get(other, 0.0))
+        down = (k for k, guard in enumerate(self.names) if signs_here[guard] < 0 < trace.signs.get(guard, 0.0))
         return next(down, None)
 
 

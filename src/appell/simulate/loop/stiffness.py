@@ -60,11 +60,11 @@ class AutoLoop:
         trace = trace or task.trace()
         trace.next_look = trace.next_look or STEPS_BEFORE_LOOK
         while not trace.implicit:
-            part = task.adjusted(max_steps=min(trace.next_look, task.max_steps))
-            for _ in self.explicit.run(part, trace):
-                if trace.status is not Status.MAX_STEPS or part.max_steps == task.max_steps:
+            leg = task.adjusted(max_steps=min(trace.next_look, task.max_steps))
+            for _ in self.explicit.run(leg, trace):
+                if trace.status is not Status.MAX_STEPS or leg.max_steps == task.max_steps:
                     yield trace
-            if trace.status is not Status.MAX_STEPS or part.max_steps == task.max_steps:
+            if trace.status is not Status.MAX_STEPS or leg.max_steps == task.max_steps:
                 return
             trace.next_look *= LOOKS_GROW_BY
             if held_back := self._held_back(task, trace):
@@ -74,8 +74,8 @@ class AutoLoop:
 
     def _held_back(self, task: Task, trace: Trace) -> float:
         """−Re λ of the damped mode that limits the steps, 1/s; 0 if none does."""
-        far = trace.next_step is not None and abs(task.t_end - trace.t) > WORTH_A_LOOK * trace.next_step
-        if not far or trace.next_step is None:
+        worth_examining = trace.next_step is not None and abs(task.t_end - trace.t) > WORTH_A_LOOK * trace.next_step
+        if not worth_examining or trace.next_step is None:
             return 0.0
         fastest = fastest_decay(self.flow, trace.t, trace.z.copy(), task.p)
         return fastest if fastest * trace.next_step > STABILITY_LIMITS else 0.0
@@ -110,20 +110,20 @@ def stiff_note(run: Run, task: Task, trace: Trace, t: Array, q: Array, v: Array)
         return None
     flight = flow(run.numeric_form, run.policies, work=False)
     sizes, mean = np.abs(np.diff(t)), abs(trace.t - task.t0) / trace.statistics.accepted
-    every = len(t) > trace.statistics.accepted  # otherwise they are requested times, or every k-th step
-    held = []
+    all_steps = len(t) > trace.statistics.accepted  # otherwise they are requested times, or every k-th step
+    limited = []
     for k in np.linspace(0, len(t) - 1, STATES_LOOKED_AT + 2).astype(int)[1:-1]:
-        near = sizes[max(0, k - STATES_LOOKED_AT) : k + STATES_LOOKED_AT]
-        h = float(np.median(near[near > 0])) if every and (near > 0).any() else mean
+        sizes_nearby = sizes[max(0, k - STATES_LOOKED_AT) : k + STATES_LOOKED_AT]
+        h = float(np.median(sizes_nearby[sizes_nearby > 0])) if all_steps and (sizes_nearby > 0).any() else mean
         try:
             rate = fastest_decay(flight, float(t[k]), np.concatenate([q[k], v[k]]), run.p_at(float(t[k])))
         except AppellError:  # a state at which free flight is not determined
             continue
         if STABILITY_LIMITS < rate * h < NEVER_STABLE:
-            held.append((h, rate))
-    if len(held) <= STATES_LOOKED_AT / 2:
+            limited.append((h, rate))
+    if len(limited) <= STATES_LOOKED_AT / 2:
         return None
-    h, rate = np.median(held, axis=0)
+    h, rate = np.median(limited, axis=0)
     return Note(
         f"the system is stiff: steps were held at about {h:.1e} s by a mode that decays in {1 / rate:.1e} s;"
         " method='radau' takes longer ones",

@@ -79,6 +79,7 @@ class _Watch:
         self.reported: set[str] = set()
 
     def traces(self) -> Iterator[Trace]:
+        """The trace after each examination of its steps, and at its end."""
         trace, failure = self.trace, None
         try:
             for _ in self.loop.loop.run(self.task, trace):
@@ -105,14 +106,14 @@ class _Watch:
         """The first stop among the unexamined steps, block by block; whole: up to the last of them."""
         block = max(FIRST_STEPS_TOGETHER, self.rows - self.first)
         while True:
-            last = len(self.trace.steps) - 1
-            if last <= self.rows or not (whole or last - self.rows >= block):
+            last_row = len(self.trace.steps) - 1
+            if last_row <= self.rows or not (whole or last_row - self.rows >= block):
                 return None
-            end = min(self.rows + block, last)
+            end = min(self.rows + block, last_row)
             met, signs, reached, pending = self._first(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
             if met is not None:
                 return met
-            if pending and not (whole and end == last):  # the next step decides
+            if pending and not (whole and end == last_row):  # the next step decides
                 block *= 2
                 continue
             self.trace.signs.update(signs)
@@ -122,25 +123,27 @@ class _Watch:
     def _first(self, times: Array) -> tuple[Met | None, dict[str, float], dict[str, float], bool]:
         """The first stop between the first and the last of these step times; the signs at the end, those from which zero was
         reached there, and whether an expression is zero there."""
-        way, signs, reached, pending, met = self.task.direction, dict[str, float](), dict[str, float](), False, list[Met]()
-        looked = self.watched.along_steps(self.task, times, self._states)
+        direction, signs, reached, pending, met = (
+            self.task.direction, dict[str, float](), dict[str, float](), False, list[Met]()
+        )  # fmt: skip
+        watched = self.watched.along_steps(self.task, times, self._states)
         for name in self.loop.stops:
-            zeros = looked.zeros(name, self.trace.signs.get(name, 0.0), self.trace.reached.get(name, 0.0))
+            zeros = watched.zeros(name, self.trace.signs.get(name, 0.0), self.trace.reached.get(name, 0.0))
             signs[name], reached[name], pending = zeros.sign, zeros.reached, pending or zeros.pending
-            wanted = self.loop.stops[name].direction
+            stop_direction = self.loop.stops[name].direction
             met += [
                 Met(float(zeros.time[i]), name, float(zeros.direction[i]), str(zeros.kind[i]))
                 for i in range(len(zeros.time))
-                if wanted in (0, zeros.direction[i])
+                if stop_direction in (0, zeros.direction[i])
             ]
             if len(zeros.unbounded) and name not in self.reported:
                 self._tell(name, float(zeros.unbounded[0]))
-        return min(met, key=lambda one: way * one.time, default=None), signs, reached, pending
+        return min(met, key=lambda stop: direction * stop.time, default=None), signs, reached, pending
 
     def _states(self, times: Array) -> Array:
         """States of the run at other times, by repeating it: (k, nz)."""
-        most = self.task.max_steps if self.loop.noise else self.trace.statistics.accepted + 2
-        return repeated(self.loop.loop, self.task, self.start, times, most)
+        max_steps = self.task.max_steps if self.loop.noise else self.trace.statistics.accepted + 2
+        return repeated(self.loop.loop, self.task, self.start, times, max_steps)
 
     def _tell(self, name: str, time: float) -> None:
         self.reported.add(name)
@@ -150,18 +153,18 @@ class _Watch:
 
     def _end(self, met: Met) -> Trace:
         """Ends the run at a stop."""
-        task, trace, way = self.task, self.trace, self.task.direction
+        task, trace, direction = self.task, self.trace, self.task.direction
         times = trace.steps.seen()[:, 0]
-        rows = int(np.searchsorted(way * times, way * met.time, side="right"))  # of two at an impact both
+        rows = int(np.searchsorted(direction * times, direction * met.time, side="right"))  # of two at an impact both
         on_a_step = rows > 0 and times[rows - 1] == met.time
         state = trace.steps.seen()[rows - 1, 1:].copy() if on_a_step else self._states(np.array([met.time]))[0]
-        trace.cut(met.time, rows, int(np.searchsorted(way * task.times, way * met.time, side="right")), way)
+        trace.cut(met.time, rows, int(np.searchsorted(direction * task.times, direction * met.time, side="right")), direction)
         if on_a_step:
             trace.t, trace.z[:] = met.time, state
         else:
             trace.move(met.time, state)
-        stop, how = self.loop.stops[met.name], STOPPED_WORDS[met.kind]
-        trace.stopped = f"'{met.name}', {stop.expression}, {how}, {WAYS[int(met.direction)]}"
+        stop, description = self.loop.stops[met.name], STOPPED_WORDS[met.kind]
+        trace.stopped = f"'{met.name}', {stop.expression}, {description}, {WAYS[int(met.direction)]}"
         return trace.ended(Status.STOPPED)
 
 

@@ -54,11 +54,11 @@ class SideRun:
 
     def parameters(self, p: Array, sides: Array) -> Array:
         """Parameters of the system with sides, (np + n,); sides: (n,) in the order of `places`."""
-        found, mine = np.empty(len(p) + len(self.places)), list(self.places.values())
-        rest = np.ones(len(found), dtype=bool)
-        rest[mine] = False
-        found[rest], found[mine] = p, sides
-        return found
+        p_with_sides, of_sides = np.empty(len(p) + len(self.places)), list(self.places.values())
+        of_system = np.ones(len(p_with_sides), dtype=bool)
+        of_system[of_sides] = False
+        p_with_sides[of_system], p_with_sides[of_sides] = p, sides
+        return p_with_sides
 
     @cached_property
     def number(self) -> Array:
@@ -69,15 +69,15 @@ class SideRun:
     @cached_property
     def made_of_others(self) -> list[int]:
         """Numbers of the sides whose surfaces depend on other sides, each after those that it depends on."""
-        order, known = list(self.places), set(self.places)
-        made = {surface.side for surface in self.surfaces if (surface.first.free_symbols & known) - {surface.side}}
-        return [k for k, side in enumerate(order) if side in made]
+        order, all_sides = list(self.places), set(self.places)
+        dependent = {surface.side for surface in self.surfaces if (surface.first.free_symbols & all_sides) - {surface.side}}
+        return [k for k, side in enumerate(order) if side in dependent]
 
     @cached_property
     def has_edges(self) -> bool:
         """Whether the gap of a wall depends on a side."""
-        form, mine = self.run.form, set(self.places.values())
-        return bool(self.run.system.unilateral) and not mine.isdisjoint(used(form["g_v"], form.inputs["p"]))
+        form, side_indices = self.run.form, set(self.places.values())
+        return bool(self.run.system.unilateral) and not side_indices.isdisjoint(used(form["g_v"], form.inputs["p"]))
 
     @cached_property
     def guards(self) -> SurfaceGuards:
@@ -87,18 +87,18 @@ class SideRun:
 
 def side_run(run: Run) -> SideRun | None:
     """The run with sides; None if there is no condition."""
-    found = sided(run.system)
-    if found is None:
+    sides_of_system = sided(run.system)
+    if sides_of_system is None:
         return None
-    system = found.system
-    sides = {surface.side for surface in found.surfaces}
-    rest = [i for i, s in enumerate(system.parameters) if s not in sides]
+    system = sides_of_system.system
+    sides = {surface.side for surface in sides_of_system.surfaces}
+    others = [i for i, s in enumerate(system.parameters) if s not in sides]
     p = np.ones(len(system.parameters))
-    p[rest] = run.p
+    p[others] = run.p
     values = dict(zip(system.parameters, map(float, p), strict=True))
-    fold = tuple(rest[i] for i in run.fold)
-    made = Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold)
-    return SideRun(made, found.surfaces)
+    fold = tuple(others[i] for i in run.fold)
+    run_with_sides = Run(system, normal_form(system), values, p, run.backend, run.policies, fold=fold)
+    return SideRun(run_with_sides, sides_of_system.surfaces)
 
 
 class StatesInside(NamedTuple):
@@ -183,55 +183,58 @@ class SurfaceGuards:
         _, size, slope = vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)
         slope = np.abs(slope)
         rate = np.einsum("kij,kj->ki", slope, speed)
-        least = np.einsum("kij,kj->ki", slope, GAP_FLOOR * atol + rounding + 0 * z)
-        return GAP_ROUNDING * (size + np.abs(t)[:, None] * rate) + least
+        by_atol = np.einsum("kij,kj->ki", slope, GAP_FLOOR * atol + rounding + 0 * z)
+        return GAP_ROUNDING * (size + np.abs(t)[:, None] * rate) + by_atol
 
     def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> Crossed | None:
         """The first guard that falls below its level, by more than its noise."""
         ends = steps.ends()
         rounding = steps.rounding(np.tile(np.arange(len(steps.t)), 2))
         noise = self.noise(ends.t, ends.z, p, atol, ends.speed, rounding).min(axis=0)
-        found: list[Crossed] = []
+        crossings: list[Crossed] = []
         for i in range(len(self.along)):
             crossed = self._crossed(i, steps, p, float(level[i]), float(noise[i]), atol)
-            found += [] if crossed is None else [crossed]
-        way = 1.0 if not len(steps.h) or steps.h[0] > 0 else -1.0
-        return min(found, key=lambda one: way * one.time) if found else None
+            crossings += [] if crossed is None else [crossed]
+        direction = 1.0 if not len(steps.h) or steps.h[0] > 0 else -1.0
+        return min(crossings, key=lambda crossing: direction * crossing.time) if crossings else None
 
     def _crossed(self, i: int, steps: StepPolynomials, p: Array, level: float, noise: float, atol: Array) -> Crossed | None:
+        """The first fall of one guard below its level; None if there is none."""
         fn = self.along[i]
-        where = isolated(fn, steps.c, steps.t, steps.h, p, noise=noise, below=True).in_order()
-        if not len(where.step):
+        parts = isolated(fn, steps.c, steps.t, steps.h, p, noise=noise, below=True).in_order()
+        if not len(parts.step):
             return None
-        ends, least = [], []
-        for s in (where.a, where.b):
-            at = steps.inside(where.step, s)
-            ends.append(self._along(fn, at, p)[0] - level)
-            least.append(self.noise(at.t, at.z, p, atol, at.speed, steps.rounding(where.step))[:, i])
-        below = np.flatnonzero((np.array(ends) < -np.minimum(*least)).any(axis=0))
+        ends, noises = [], []
+        for s in (parts.a, parts.b):
+            states = steps.inside(parts.step, s)
+            ends.append(self._along(fn, states, p)[0] - level)
+            noises.append(self.noise(states.t, states.z, p, atol, states.speed, steps.rounding(parts.step))[:, i])
+        below = np.flatnonzero((np.array(ends) < -np.minimum(*noises)).any(axis=0))
         if not len(below):
             return None
         m = below[0]
-        k, a, b = where.step[m : m + 1], float(where.a[m]), float(where.b[m])
-        along = lambda s: self._along(fn, steps.inside(k, np.array([s])), p)[:, 0]
-        value = lambda theta: float(along(2 * theta - 1)[0]) - level
-        found = ends[0][m] > 0 > ends[1][m]
-        s = 2 * bracketed(value, (1 + a) / 2, (1 + b) / 2) - 1 if found else a
+        k, a, b = parts.step[m : m + 1], float(parts.a[m]), float(parts.b[m])
+        guard_at = lambda s: self._along(fn, steps.inside(k, np.array([s])), p)[:, 0]
+        value = lambda theta: float(guard_at(2 * theta - 1)[0]) - level
+        bracket = ends[0][m] > 0 > ends[1][m]
+        s = 2 * bracketed(value, (1 + a) / 2, (1 + b) / 2) - 1 if bracket else a
         t, h = float(steps.t[k[0]]), float(steps.h[k[0]])
-        beyond = bool(a == -1 and ends[0][m] < -ON_SURFACE * least[0][m])
-        return Crossed(i, t + s * h, float(along(s)[1]) / h, int(k[0]), beyond)
+        beyond = bool(a == -1 and ends[0][m] < -ON_SURFACE * noises[0][m])
+        return Crossed(i, t + s * h, float(guard_at(s)[1]) / h, int(k[0]), beyond)
 
-    def _along(self, fn: Fn, at: StatesInside, p: Array) -> Any:
+    def _along(self, fn: Fn, states: StatesInside, p: Array) -> Any:
         """c and its rate in s at points inside steps, (2, k)."""
-        return vm_function(fn).batch(at.t[:, None], at.z, np.broadcast_to(p, (len(at.t), len(p))), at.h[:, None], at.zd)[0].T
+        return vm_function(fn).batch(
+            states.t[:, None], states.z, np.broadcast_to(p, (len(states.t), len(p))), states.h[:, None], states.zd
+        )[0].T
 
     def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
         """How each guard changes at the beginning of the first step: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
         z, begin = LEAVING_TIMES[:, None] ** np.arange(STEP_STATES) @ steps.early, steps.t[:1] - steps.h[:1]
         change = self.values(begin + 2 * steps.h[0] * LEAVING_TIMES, z, p) - self.values(begin, steps.early[:1], p)
         clear = np.abs(change) > GUARD_CHANGED * noise
-        first = np.argmax(clear, axis=0)
-        return np.where(clear.any(axis=0), np.sign(change[first, np.arange(len(noise))]), 0.0)
+        index = np.argmax(clear, axis=0)
+        return np.where(clear.any(axis=0), np.sign(change[index, np.arange(len(noise))]), 0.0)
 
 
 def both_push(surface: str) -> str:

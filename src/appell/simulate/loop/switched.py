@@ -154,22 +154,22 @@ class _SwitchedRun:
     def _polynomials(self, work: Trace, p: Array | None = None, task: Task | None = None) -> StepPolynomials | None:
         """The polynomials of the steps of a fork, from its states and those inside the steps, which are repeated."""
         p, rows = self.p if p is None else p, work.steps.seen()
-        first = np.flatnonzero(rows[1:, 0] != rows[:-1, 0])
-        if not len(first):
+        begins = np.flatnonzero(rows[1:, 0] != rows[:-1, 0])
+        if not len(begins):
             return None
-        begin, end = rows[first, 0], rows[first + 1, 0]
-        at = begin[:, None] + (end - begin)[:, None] * (1 + NODES_AT) / 2
-        times = at[:, 1:-1]
-        again = self.trace.beside(times.size)
+        begin, end = rows[begins, 0], rows[begins + 1, 0]
+        node_times = begin[:, None] + (end - begin)[:, None] * (1 + NODES_AT) / 2
+        times = node_times[:, 1:-1]
+        repeat = self.trace.beside(times.size)
         task = replace(task or self.task, p=p, t_end=float(rows[-1, 0]), times=times.ravel(), keep_steps=False)
-        for _ in self.loop.loop.run(task, again):
+        for _ in self.loop.loop.run(task, repeat):
             pass
-        whole = again.passed // (len(NODES_AT) - 2)
-        if not whole:
+        complete = repeat.passed // (len(NODES_AT) - 2)
+        if not complete:
             return None
-        inside = again.z_times[: whole * (len(NODES_AT) - 2)].reshape(whole, len(NODES_AT) - 2, -1)
-        z = np.concatenate([rows[first[:whole], None, 1:], inside, rows[first[:whole] + 1, None, 1:]], axis=1)
-        return StepPolynomials.through(self._states(at[:whole], z, p), begin[:whole], end[:whole])
+        inner = repeat.z_times[: complete * (len(NODES_AT) - 2)].reshape(complete, len(NODES_AT) - 2, -1)
+        z = np.concatenate([rows[begins[:complete], None, 1:], inner, rows[begins[:complete] + 1, None, 1:]], axis=1)
+        return StepPolynomials.through(self._states(node_times[:complete], z, p), begin[:complete], end[:complete])
 
     def _states(self, t: Array, z: Array, p: Array) -> Array:
         """(q, v) of states z of the loop, (k, m, nz)."""
@@ -201,12 +201,12 @@ class _SwitchedRun:
             trace.sides = np.ones(count)
         edges = {surface.side: surface.edge for surface in self.surfaces}
         edge = np.array([edges[side] or 1.0 for side in self.sides.places])
-        whole = np.array([any(s.step for s in self.surfaces if s.side == side) for side in self.sides.places])
+        stepwise = np.array([any(s.step for s in self.surfaces if s.side == side) for side in self.sides.places])
         z, t = self._state(), np.array([trace.t])
         nq = self.guards.nq
         for _ in range(count):  # a condition may be made of others, which come before it
-            found = vm_function(self.guards.first).batch(t, z[:, :nq], z[:, nq:], self.p[None])[0][0]
-            trace.sides = np.where((found == 0) & ~whole, edge, found)
+            values = vm_function(self.guards.first).batch(t, z[:, :nq], z[:, nq:], self.p[None])[0][0]
+            trace.sides = np.where((values == 0) & ~stepwise, edge, values)
         noise = self.guards.noise(t, z, self.p, self.atol, np.zeros_like(z))[0]
         near = np.abs(self.guards.values(t, z, self.p[None])[0]) <= ON_SURFACE * noise
         if trace.broken is not None and len(trace.broken) == len(self.task.p):  # by a break in time, which knows no sides
@@ -216,16 +216,16 @@ class _SwitchedRun:
 
     def _cross(self, hit: Crossed) -> Status:
         """Moves onto the surface and to its other side."""
-        trace, before = self.trace, self._guard(hit.surface)
+        trace, guard_before = self.trace, self._guard(hit.surface)
         status = self._reach(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
             return status
         if (step := self.task.fixed_step) is not None:
-            self._confirm(hit.surface, before, step)
-        lasted, same = abs(trace.t - self.crossed), self._stand(hit.surface)
-        if trace.next_step is not None and not same:
-            trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * lasted)
-        on = {*self.standing_on, hit.surface} if same else {hit.surface}
+            self._confirm(hit.surface, guard_before, step)
+        duration, at_once = abs(trace.t - self.crossed), self._stand(hit.surface)
+        if trace.next_step is not None and not at_once:
+            trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * duration)
+        on = {*self.standing_on, hit.surface} if at_once else {hit.surface}
         p, surface = self.p, self.surfaces[hit.surface]
         k = int(self.sides.number[hit.surface])
         assert trace.sides is not None
@@ -233,8 +233,8 @@ class _SwitchedRun:
         trace.sides[k] = surface.after(float(trace.sides[k]))
         trace.keep()
         self._settle(on, arrived=True)
-        where, z = {"since": self.task.t0, "where": surface.text}, self._state()[0]
-        if (jump := jumped_sentence(self.sides.run, trace.t, z, p, self.p, **where)) is not None:
+        origin, z = {"since": self.task.t0, "where": surface.text}, self._state()[0]
+        if (jump := jumped_sentence(self.sides.run, trace.t, z, p, self.p, **origin)) is not None:
             raise _Stuck(jump)
         trace.broken, self.count = p, 1
         return Status.OK
@@ -244,28 +244,28 @@ class _SwitchedRun:
         value = self.guards.values(np.array([self.trace.t]), self._state(), self.p[None])[0][surface]
         return float(value - self.level[surface])
 
-    def _confirm(self, surface: int, before: float, step: float) -> None:
+    def _confirm(self, surface: int, guard_before: float, step: float) -> None:
         """Raises if the state is not on the surface: the polynomial of a fixed step that does not resolve the motion shows
         crossings that shorter steps do not meet. before: the guard before the stretch."""
         z, t = self._state()[0], self.trace.t
         noise = ON_SURFACE * self._noise(t, z, self.p, np.zeros(len(z)))[surface]
-        if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(before)):
+        if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(guard_before)):
             raise _Stuck(unresolved(step, self.surfaces[surface].text))
 
     def _stand(self, surface: int) -> bool:
         """Whether no time has passed since the last change of sides; raises if that happens too often."""
-        same = abs(self.trace.t - self.crossed) <= NO_TIME_PASSED * np.spacing(abs(self.trace.t))
-        self.standing, self.crossed = (self.standing + 1 if same else 0), self.trace.t
+        at_once = abs(self.trace.t - self.crossed) <= NO_TIME_PASSED * np.spacing(abs(self.trace.t))
+        self.standing, self.crossed = (self.standing + 1 if at_once else 0), self.trace.t
         if self.standing > CROSSINGS_AT_ONE_TIME:
             raise _Stuck(both_push(self.surfaces[surface].text))
-        return same
+        return at_once
 
     def _reach(self, hit: Crossed) -> Status:
         """Advances the trace onto the surface that is crossed: to its time on the polynomial, then by Newton's iteration."""
-        trace, way, time = self.trace, self.task.direction, hit.time
-        low, high = way * trace.t, way * self.task.t_end
+        trace, direction, time = self.trace, self.task.direction, hit.time
+        begin, end = direction * trace.t, direction * self.task.t_end
         for _ in range(STRETCH_CORRECTIONS):
-            if not low < way * time < high:
+            if not begin < direction * time < end:
                 break
             work = self._stretch(0, time)
             if work.status is not Status.OK:
@@ -278,10 +278,10 @@ class _SwitchedRun:
                 break
             time += dt
         else:
-            work = self._stretch(0, time) if low < way * time < high else work
-        if low < way * time < high:
+            work = self._stretch(0, time) if begin < direction * time < end else work
+        if begin < direction * time < end:
             self._join(work)
-        elif way * time >= high:  # beyond the end by rounding
+        elif direction * time >= end:  # beyond the end by rounding
             work = self._stretch(0, self.task.t_end)
             self._join(work)
             return work.status
@@ -290,18 +290,18 @@ class _SwitchedRun:
     def _settle(self, on: set[int], *, arrived: bool) -> None:
         """The sides from here on, for the surfaces on which the state lies: those to which a step taken with them leads."""
         trace = self.trace
-        found: list[_Way] = []
+        ways: list[_Way] = []
         for sides, numbers in self._choices(on):
             way = self._way(sides, numbers)
             if way is not None:
-                found.append(way)
+                ways.append(way)
                 if arrived and (way.leaves > 0).all():
                     break
-        if not found:
+        if not ways:
             raise _Stuck(self._no_way(on))
-        best = max(found, key=lambda one: one.least)
-        others = [one for one in found if one is not best and one.least == best.least]
-        if others and not arrived and self._differ(best.steps, others[0].steps) and not all(self.surfaces[i].edge for i in on):
+        best = max(ways, key=lambda candidate: candidate.least)
+        rivals = [candidate for candidate in ways if candidate is not best and candidate.least == best.least]
+        if rivals and not arrived and self._differ(best.steps, rivals[0].steps) and not all(self.surfaces[i].edge for i in on):
             raise _Stuck(self._parts(min(on)))
         trace.sides = best.sides
         z, t = self._state(), np.array([trace.t])
@@ -313,8 +313,8 @@ class _SwitchedRun:
         step, text = self.task.fixed_step, self.surfaces[min(on)].text
         if step is None:
             return both_push(text)
-        short = replace(self.task, fixed_step=MUCH_SHORTER * step)
-        leads = any(self._way(sides, numbers, short) is not None for sides, numbers in self._choices(on))
+        short_task = replace(self.task, fixed_step=MUCH_SHORTER * step)
+        leads = any(self._way(sides, numbers, short_task) is not None for sides, numbers in self._choices(on))
         return unresolved(step, text) if leads else both_push(text)
 
     def _choices(self, on: set[int]) -> list[tuple[Array, list[int]]]:
@@ -323,35 +323,35 @@ class _SwitchedRun:
         Both values of a side are possible on its surface. A side that is made of others, as of floor(x) in Mod(x, L) < a,
         follows from theirs: where floor(x) changes, Mod(x, L) jumps, and its condition may change far from its surface.
         """
-        now = self.trace.sides
-        assert now is not None
+        current = self.trace.sides
+        assert current is not None
         numbers = sorted({int(self.sides.number[i]) for i in on})
         free = [k for k in numbers if k not in self.sides.made_of_others]
         choices = []
-        for values in product(*(self._options(k, float(now[k]), on) for k in free)):
-            sides = now.copy()
+        for values in product(*(self._options(k, float(current[k]), on) for k in free)):
+            sides = current.copy()
             sides[free] = values
             choices.append((sides, free))
         for k in self.sides.made_of_others:
-            choices = [(made, [*chosen, k]) for sides, chosen in choices for made in self._following(k, sides)]
+            choices = [(followed, [*chosen, k]) for sides, chosen in choices for followed in self._following(k, sides)]
         return choices
 
     def _following(self, k: int, sides: Array) -> list[Array]:
         """The sides with number k as it follows from those before it; both of its values if the state lies on its surface."""
         t, z = np.array([self.trace.t]), self._state()
         p = self.sides.parameters(self.task.p, sides)[None]
-        made, mine = sides.copy(), np.flatnonzero(self.sides.number == k)
+        followed, own_surfaces = sides.copy(), np.flatnonzero(self.sides.number == k)
         value = float(vm_function(self.guards.first).batch(t, z[:, : self.guards.nq], z[:, self.guards.nq :], p)[0][0, k])
-        surface = self.surfaces[mine[0]]
-        made[k] = value if surface.step else value or surface.edge or 1.0
-        p = self.sides.parameters(self.task.p, made)
+        surface = self.surfaces[own_surfaces[0]]
+        followed[k] = value if surface.step else value or surface.edge or 1.0
+        p = self.sides.parameters(self.task.p, followed)
         noise = self.guards.noise(t, z, p, self.atol, np.zeros_like(z))[0]
-        near = {int(i) for i in mine if abs(self.guards.values(t, z, p[None])[0][i]) <= ON_SURFACE * noise[i]}
-        found = []
-        for one in self._options(k, float(made[k]), near):
-            found.append(made.copy())
-            found[-1][k] = one
-        return found
+        near = {int(i) for i in own_surfaces if abs(self.guards.values(t, z, p[None])[0][i]) <= ON_SURFACE * noise[i]}
+        results = []
+        for option in self._options(k, float(followed[k]), near):
+            results.append(followed.copy())
+            results[-1][k] = option
+        return results
 
     def _options(self, k: int, value: float, on: set[int]) -> list[float]:
         """The values of a side that meet at the state, with the current one first."""
@@ -362,7 +362,7 @@ class _SwitchedRun:
         p = self.sides.parameters(self.task.p, sides)
         work = self._stretch(1, p=p, task=task)
         steps = self._polynomials(work, p, task)
-        mine = np.isin(self.sides.number, numbers)
+        chosen = np.isin(self.sides.number, numbers)
         t, z = np.array([self.trace.t]), self._state()
         c = self.guards.values(t, z, p[None])[0]
         if steps is None:
@@ -370,21 +370,22 @@ class _SwitchedRun:
         begin = steps.inside(np.zeros(1, dtype=np.intp), -np.ones(1))
         noise = self._noise(self.trace.t, z[0], p, begin.speed[0])
         near = np.abs(c) <= 2 * ON_SURFACE * noise
-        if (mine & (c < 0) & ~near).any():
+        if (chosen & (c < 0) & ~near).any():
             return None
-        leaves = self.guards.leaving(steps, p, noise)[mine & near]
+        leaves = self.guards.leaving(steps, p, noise)[chosen & near]
         return None if (leaves < 0).any() else _Way(sides, leaves, steps, near)
 
-    def _differ(self, one: StepPolynomials | None, other: StepPolynomials | None) -> bool:
+    def _differ(self, first: StepPolynomials | None, other: StepPolynomials | None) -> bool:
         """Whether steps on the two sides lead to different states."""
-        if one is None or other is None:
-            return one is not other
-        h = 2 * min(abs(one.h[0]), abs(other.h[0]))
-        at = (steps.inside(np.zeros(1, dtype=np.intp), np.array([h / abs(steps.h[0]) - 1])) for steps in (one, other))
-        a, b = (states.z[0] for states in at)
+        if first is None or other is None:
+            return first is not other
+        h = 2 * min(abs(first.h[0]), abs(other.h[0]))
+        states_at = (steps.inside(np.zeros(1, dtype=np.intp), np.array([h / abs(steps.h[0]) - 1])) for steps in (first, other))
+        a, b = (states.z[0] for states in states_at)
         return bool((np.abs(a - b) > self.atol + self.task.rtol * np.maximum(np.abs(a), np.abs(b))).any())
 
     def _parts(self, surface: int) -> str:
+        """Why a start on a surface is refused: the motion may leave it on either side."""
         return (
             f"the start is on {self.surfaces[surface].text} = 0, where a force jumps, and the motion can leave it on either"
             " side: which one is not determined; start off it"

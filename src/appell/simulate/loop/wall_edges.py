@@ -23,21 +23,21 @@ def edge_sentence(sided: SideRun, t: float, z: Array, p: Array, sides: Array, fa
     """
     form, guards = sided.run.form, sided.guards
     q, v = z[: form.nq].copy(), z[form.nq :].copy()
-    here = sided.parameters(p, sides)
-    c, _, slope = vm_function(guards.look).batch(np.array([t]), q[None], v[None], here[None])
-    noise = guards.noise(np.array([t]), z[None], here, atol, np.zeros((1, len(z))))[0]
-    out = form.select("g_v", "N")(t, q, v, here)
+    p_here = sided.parameters(p, sides)
+    c, _, slope = vm_function(guards.look).batch(np.array([t]), q[None], v[None], p_here[None])
+    noise = guards.noise(np.array([t]), z[None], p_here, atol, np.zeros((1, len(z))))[0]
+    blocks = form.select("g_v", "N")(t, q, v, p_here)
     for i in np.flatnonzero(np.abs(c[0]) <= ON_SURFACE * noise):
-        other, k = sides.copy(), int(sided.number[i])
-        other[k] = sided.surfaces[i].after(float(sides[k]))
-        normal, beyond = out["g_v"][face], form.select("g_v")(t, q, v, sided.parameters(p, other))["g_v"][face]
-        change, size = normal - beyond, np.abs(normal) + np.abs(beyond)
+        other_sides, k = sides.copy(), int(sided.number[i])
+        other_sides[k] = sided.surfaces[i].after(float(sides[k]))
+        normal, normal_beyond = blocks["g_v"][face], form.select("g_v")(t, q, v, sided.parameters(p, other_sides))["g_v"][face]
+        change, size = normal - normal_beyond, np.abs(normal) + np.abs(normal_beyond)
         if np.abs(change).max() > SAME_NORMAL * size.max():
-            name, place = sided.run.system.unilateral[face].name, f"{sided.surfaces[i].text} = 0"
-            ridge = change @ (slope[0, i, : form.nq] @ out["N"]) > 0
+            name, edge = sided.run.system.unilateral[face].name, f"{sided.surfaces[i].text} = 0"
+            ridge = change @ (slope[0, i, : form.nq] @ blocks["N"]) > 0
             remedy = "round the edge" if ridge else "give each side as a wall of its own, with corner="
             return (
-                f"the impact on '{name}' at t = {t:.9g} is {'on an edge' if ridge else 'in a corner'} of it, {place}, where its"
+                f"the impact on '{name}' at t = {t:.9g} is {'on an edge' if ridge else 'in a corner'} of it, {edge}, where its"
                 f" normal jumps, and what follows depends on the side; start elsewhere, or {remedy}"
             )
     return None

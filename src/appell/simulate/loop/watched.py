@@ -52,8 +52,8 @@ class WatchedExpressions:
         """The expressions along steps between times, (k,), in the order of the run; states: times in that order → z, (k, nz).
 
         sizes: of the entries before these steps, (m,), which determine the rounding at their beginning."""
-        way = task.direction
-        steps = dense_steps(way * np.unique(way * times), lambda at: self._numbers(at, states(at)), self.noise)
+        direction = task.direction
+        steps = dense_steps(direction * np.unique(direction * times), lambda t: self._numbers(t, states(t)), self.noise)
         return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._floor(task, sizes))
 
     def _floor(self, task: Task, sizes: float | Array) -> Array:
@@ -69,25 +69,25 @@ class WatchedExpressions:
     def _numbers(self, times: Array, z: Array) -> Array:
         """Entries of the state at times in the order of the run, (k, m)."""
         values = {"q": lambda: z[:, : self.flow.nq], "v": lambda: velocities(self.compiled, self.flow, times, z)}
-        known = {name: values[name]() for name in {name for name, _ in self.columns}}
-        return np.stack([known[name][:, i] for name, i in self.columns], axis=1) if self.columns else np.zeros((len(times), 0))
+        arrays = {name: values[name]() for name in {name for name, _ in self.columns}}
+        return np.stack([arrays[name][:, i] for name, i in self.columns], axis=1) if self.columns else np.zeros((len(times), 0))
 
     def signs_at(self, task: Task, t: float, z: Array, sizes: float | Array = 0.0) -> dict[str, float]:
         """The sign of each at a state z, (nz,): ±1, or 0 if it cannot be distinguished from zero; sizes: see `along_steps`."""
-        at = np.array([t])
-        numbers = self._numbers(at, z[None])
+        times = np.array([t])
+        numbers = self._numbers(times, z[None])
         noise = self._floor(task, sizes) + POLYNOMIAL_ROUNDING * np.abs(numbers)
-        found = {}
+        signs = {}
         for name, along in self.along.items():
-            mine = [self.columns.index(c) for c in along.columns]
-            found[name] = float(along.sign(at, numbers[:, mine], self.parameters(task, at), noise[:, mine])[0])
-        return found
+            columns = [self.columns.index(c) for c in along.columns]
+            signs[name] = float(along.sign(times, numbers[:, columns], self.parameters(task, times), noise[:, columns])[0])
+        return signs
 
     def value_at(self, name: str, task: Task, t: float, z: Array) -> float:
         """One of the expressions at a state z, (nz,)."""
-        at, along = np.array([t]), self.along[name]
-        numbers = self._numbers(at, z[None])[:, [self.columns.index(c) for c in along.columns]]
-        return float(along.at(at, numbers, self.parameters(task, at))[0])
+        times, along = np.array([t]), self.along[name]
+        numbers = self._numbers(times, z[None])[:, [self.columns.index(c) for c in along.columns]]
+        return float(along.at(times, numbers, self.parameters(task, times))[0])
 
 
 class Rates(NamedTuple):
@@ -128,13 +128,13 @@ class WatchedSteps:
         half, powers = steps.half[step], steps.powers[:, :, step]
         orders = np.arange(1, len(powers))
         zd = (orders[:, None] * powers[1:] * s ** (orders[:, None] - 1.0)).sum(axis=0) / half
-        here, p = np.array([step]), self.p if self.p.ndim == 1 else self.p[step]
+        step_index, p = np.array([step]), self.p if self.p.ndim == 1 else self.p[step]
         p = np.broadcast_to(p, (1, p.shape[-1]))
-        t, z = steps.time(here, np.array([s])), steps.at(here, np.array([s]))
+        t, z = steps.time(step_index, np.array([s])), steps.at(step_index, np.array([s]))
         with np.errstate(all="ignore"):
             y = vm_function(along.guard).batch(t[:, None], z, p, np.ones((1, 1)), zd[None])[0]
-            inside = np.linspace(-1, 1, 9)
-            g = along.at(steps.time(np.repeat(here, 9), inside), steps.at(np.repeat(here, 9), inside), p[0])
+            points = np.linspace(-1, 1, 9)
+            g = along.at(steps.time(np.repeat(step_index, 9), points), steps.at(np.repeat(step_index, 9), points), p[0])
         return Rates(float(np.ravel(y)[1]), NUMERIC_RATE * float(np.abs(np.diff(g)).max(initial=0.0) * 4 / abs(half)))
 
 
