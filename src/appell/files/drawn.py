@@ -22,11 +22,11 @@ WORDS = ("colour", "name", "text", "axis", "fill", "constraint")
 
 def read_scene(source: Source, system: Any, bodies: Mapping[str, Any]) -> Any:
     """The scene of a file; None where it has none."""
-    given = source.data.get("scene")
+    entries = source.data.get("scene")
     view = source.data.get("view")
-    if given is None and view is None:
+    if entries is None and view is None:
         return None
-    if given is None:
+    if entries is None:
         return source.checked(("view",), lambda: scene.Scene(system, view=view))
     items = [_item(source, keys, table, bodies) for keys, table in source.tables("scene", None)]
     return source.checked(("scene", 0), lambda: scene.Scene(system, items, view=view))
@@ -37,12 +37,12 @@ def _item(source: Source, keys: Keys, table: Mapping[str, Any], bodies: Mapping[
     if not isinstance(kind, str) or kind.lower() not in KINDS:
         hint = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
         raise source.wrong((*keys, "kind"), f"kind is one of {', '.join(sorted(KINDS))}; not {shown(kind)}{hint}")
-    made = KINDS[kind.lower()]
-    known = {one.name for one in fields(made)}
-    source.keys({key: value for key, value in table.items() if key != "kind"}, known, keys)
+    item_class = KINDS[kind.lower()]
+    arguments = {f.name for f in fields(item_class)}
+    source.keys({key: value for key, value in table.items() if key != "kind"}, arguments, keys)
     values = {key: _argument(source, (*keys, key), key, value, bodies) for key, value in table.items() if key != "kind"}
     places = values.pop("places", [])
-    return source.checked(keys, lambda: made(*places, **values))
+    return source.checked(keys, lambda: item_class(*places, **values))
 
 
 def _argument(source: Source, keys: Keys, name: str, value: Any, bodies: Mapping[str, Any]) -> Any:
@@ -53,7 +53,7 @@ def _argument(source: Source, keys: Keys, name: str, value: Any, bodies: Mapping
     if name == "places":
         if not isinstance(value, list):
             raise source.wrong(keys, f"a list of places is wanted, not {shown(value)}")
-        return [_argument(source, keys, "place", one, bodies) for one in value]
+        return [_argument(source, keys, "place", place, bodies) for place in value]
     return source.expressions(value, keys)
 
 

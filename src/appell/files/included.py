@@ -48,34 +48,34 @@ class Including:
         names = [names] if isinstance(names, str) else names
         if not isinstance(names, list):
             raise ModelError(f"a list of model files is wanted, not {shown(names)}")
-        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
         for name in names:
             path = below(self.folder, name, "model file")
             self.count += 1
             if path in trail or len(trail) >= DEEPEST_INCLUDE or self.count > MOST_FILES:
-                why = "includes itself" if path in trail else "goes too deep, or has too many files"
-                raise ModelError(f"{shown(name)}: the include {why}")
-            found = join(found, self.joined(self.parse(path), (*trail, path)))
-        own = {key: value for key, value in data.items() if key != "include"}
-        return join(found, own)
+                reason = "includes itself" if path in trail else "goes too deep, or has too many files"
+                raise ModelError(f"{shown(name)}: the include {reason}")
+            merged = join(merged, self.joined(self.parse(path), (*trail, path)))
+        own_tables = {key: value for key, value in data.items() if key != "include"}
+        return join(merged, own_tables)
 
 
 def join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Two files merged; the second overrides the first."""
-    found = dict(first)
+    merged = dict(first)
     for key, value in second.items():
-        if isinstance(value, dict) and isinstance(found.get(key), dict):
-            found[key] = {**found[key], **value}
-        elif isinstance(value, list) and isinstance(found.get(key), list) and _grows(key, value):
-            found[key] = [*found[key], *value]
+        if isinstance(value, dict) and isinstance(merged.get(key), dict):
+            merged[key] = {**merged[key], **value}
+        elif isinstance(value, list) and isinstance(merged.get(key), list) and _grows(key, value):
+            merged[key] = [*merged[key], *value]
         else:
-            found[key] = value
-    return found
+            merged[key] = value
+    return merged
 
 
 def _grows(key: str, value: list[Any]) -> bool:
     """Whether entries are appended to those of an included file: names of coordinates, and tables in double brackets."""
-    return key in JOINED_LISTS or (bool(value) and all(isinstance(one, dict) for one in value))
+    return key in JOINED_LISTS or (bool(value) and all(isinstance(entry, dict) for entry in value))
 
 
 __all__ = ["Including", "below"]

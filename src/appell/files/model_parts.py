@@ -25,31 +25,31 @@ from appell.reading import shown
 
 
 def read_rows(source: Source) -> list[Any]:
-    found: list[Any] = []
+    rows: list[Any] = []
     for section in ("constraints", "walls", "stops", "friction"):
-        given = source.data.get(section, [])
-        tables = given if isinstance(given, list) else []  # anything but a list raises below, with its position
+        entries = source.data.get(section, [])
+        tables = entries if isinstance(entries, list) else []  # anything but a list raises below, with its position
         source.labels |= {str(t["name"]) for t in tables if isinstance(t, dict) and "name" in t}
     for keys, table in source.tables("constraints", TABLES["constraints"]):
         row = _needed(source, table, "row", keys)
         W = None
         if "reaction" in table:
-            given = source.keys(table["reaction"], None, (*keys, "reaction"))
-            W = {source.state(k, keys): source.expression(v, (*keys, "reaction")) for k, v in given.items()}
-        found.append(source.checked((*keys, "row"), lambda r=row, t=table, W=W: Constraint(r, t.get("name"), reaction=W)))
+            entries = source.keys(table["reaction"], None, (*keys, "reaction"))
+            W = {source.state(k, keys): source.expression(v, (*keys, "reaction")) for k, v in entries.items()}
+        rows.append(source.checked((*keys, "row"), lambda r=row, t=table, W=W: Constraint(r, t.get("name"), reaction=W)))
     for keys, table in source.tables("walls", TABLES["walls"]):
         gap, e = _needed(source, table, "gap", keys), source.expression(table.get("restitution", 1), (*keys, "restitution"))
-        found.append(source.checked((*keys, "gap"), lambda g=gap, e=e, t=table: Unilateral(g, t.get("name"), e)))
+        rows.append(source.checked((*keys, "gap"), lambda g=gap, e=e, t=table: Unilateral(g, t.get("name"), e)))
     for keys, table in source.tables("stops", TABLES["stops"]):
-        parts = [_needed(source, table, word, keys) for word in ("lower", "function", "upper")]
+        bounds = [_needed(source, table, key, keys) for key in ("lower", "function", "upper")]
         e = source.expression(table.get("restitution", 1), (*keys, "restitution"))
-        make = lambda p=parts, e=e, t=table: Between(p[0], p[1], p[2], t.get("name"), e)
-        found.append(source.checked((*keys, "function"), make))
+        make = lambda p=bounds, e=e, t=table: Between(p[0], p[1], p[2], t.get("name"), e)
+        rows.append(source.checked((*keys, "function"), make))
     for keys, table in source.tables("friction", TABLES["friction"]):
-        found.append(_friction(source, keys, table, {row.name: row for row in found}))
+        rows.append(_friction(source, keys, table, {row.name: row for row in rows}))
     for keys, table in source.tables("resets", TABLES["resets"]):
-        found.append(_reset(source, keys, table))
-    return _ordered(source, found) if "order" in source.data else found
+        rows.append(_reset(source, keys, table))
+    return _ordered(source, rows) if "order" in source.data else rows
 
 
 def _ordered(source: Source, rows: list[Any]) -> list[Any]:
@@ -61,17 +61,17 @@ def _ordered(source: Source, rows: list[Any]) -> list[Any]:
 
 
 def _reset(source: Source, keys: Keys, table: Mapping[str, Any]) -> Reset:
-    guard, given = _needed(source, table, "guard", keys), table.get("map")
-    if not isinstance(given, Mapping) or not given:
+    guard, mapping = _needed(source, table, "guard", keys), table.get("map")
+    if not isinstance(mapping, Mapping) or not mapping:
         raise source.wrong((*keys, "map"), "map= says the values of states after the event, {\"x'\" = \"-x'\"}")
-    values = {source.state(key, keys): source.expression(value, (*keys, "map")) for key, value in given.items()}
+    values = {source.state(key, keys): source.expression(value, (*keys, "map")) for key, value in mapping.items()}
     return source.checked((*keys, "guard"), lambda: Reset(guard, values, table.get("name")))
 
 
-def _needed(source: Source, table: Mapping[str, Any], word: str, keys: Keys) -> Any:
-    if word not in table:
-        raise source.wrong(keys, f"{word}= is missing")
-    return source.expression(table[word], (*keys, word))
+def _needed(source: Source, table: Mapping[str, Any], key: str, keys: Keys) -> Any:
+    if key not in table:
+        raise source.wrong(keys, f"{key}= is missing")
+    return source.expression(table[key], (*keys, key))
 
 
 def _friction(source: Source, keys: Keys, table: Mapping[str, Any], rows: Mapping[str, Any]) -> Friction:
@@ -79,38 +79,38 @@ def _friction(source: Source, keys: Keys, table: Mapping[str, Any], rows: Mappin
         raise source.wrong(keys, "slip= is missing")
     slip = source.expressions(table["slip"], (*keys, "slip"))
     sizes = {
-        word: source.expression(table[word], (*keys, word), multipliers=word == "limit")
-        for word in ("coefficient", "static", "limit", "regularise")
-        if word in table
+        key: source.expression(table[key], (*keys, key), multipliers=key == "limit")
+        for key in ("coefficient", "static", "limit", "regularise")
+        if key in table
     }
-    words = {word: table[word] for word in ("law", "name") if word in table}
+    options = {key: table[key] for key in ("law", "name") if key in table}
     if "normal" in table:
         named = lambda name: rows.get(name, name) if isinstance(name, str) else name
-        given = table["normal"]
-        words["normal"] = list(map(named, given)) if isinstance(given, list) else named(given)
-    return source.checked((*keys, "slip"), lambda: Friction(slip, **sizes, **words))
+        normal = table["normal"]
+        options["normal"] = list(map(named, normal)) if isinstance(normal, list) else named(normal)
+    return source.checked((*keys, "slip"), lambda: Friction(slip, **sizes, **options))
 
 
 def read_bodies(source: Source) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    bodies: dict[str, Any] = {}
     for keys, table in source.tables("bodies", TABLES["bodies"]):
         mass, position = (
             _needed(source, table, "mass", keys),
             source.expressions(table.get("position", [0]), (*keys, "position")),
         )
-        name = table.get("name", f"body {len(found) + 1}")
+        name = table.get("name", f"body {len(bodies) + 1}")
         if not isinstance(name, str):
             raise source.wrong((*keys, "name"), f"a text is wanted, not {shown(name)}")
-        if name in found:
+        if name in bodies:
             raise source.wrong(keys, f"two bodies are called '{name}'")
         if "inertia" not in table:
             extra = {"carried": source.expressions(table["carried"], (*keys, "carried"))} if "carried" in table else {}
-            found[name] = source.checked(keys, lambda m=mass, r=position, n=name, x=extra: Particle(m, r, name=n, **x))
+            bodies[name] = source.checked(keys, lambda m=mass, r=position, n=name, x=extra: Particle(m, r, name=n, **x))
             continue
         J = source.expressions(table["inertia"], (*keys, "inertia"))
         attitude = _attitude(source, keys, table)
-        found[name] = source.checked(keys, lambda m=mass, J=J, r=position, a=attitude, n=name: RigidBody(m, J, r, a, name=n))
-    return found
+        bodies[name] = source.checked(keys, lambda m=mass, J=J, r=position, a=attitude, n=name: RigidBody(m, J, r, a, name=n))
+    return bodies
 
 
 def _attitude(source: Source, keys: Keys, table: Mapping[str, Any]) -> Any:
@@ -130,7 +130,7 @@ def _attitude(source: Source, keys: Keys, table: Mapping[str, Any]) -> Any:
 
 
 def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
-    found = []
+    loads = []
     for keys, table in source.tables("loads", TABLES["loads"]):
         kind = table.get("kind")
         if kind not in ("force", "torque", "spring", "damper"):
@@ -141,10 +141,10 @@ def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
         if kind in ("force", "torque"):
             vector = source.expressions(table.get("vector", []), (*keys, "vector"))
             if kind == "force":
-                found.append(source.checked(keys, lambda v=vector, t=table, end=end: Force(v, at=end(t.get("at", [0])))))
+                loads.append(source.checked(keys, lambda v=vector, t=table, end=end: Force(v, at=end(t.get("at", [0])))))
             else:
                 on: Any = bodies.get(str(table.get("on")))
-                found.append(
+                loads.append(
                     source.checked(keys, lambda v=vector, on=on, t=table: Torque(v, on, frame=t.get("frame", "space")))
                 )
             continue
@@ -152,11 +152,11 @@ def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
         ends = tuple(end(x) for x in between) if isinstance(between, list) else source.expression(between, (*keys, "between"))
         if kind == "spring":
             k, s = _needed(source, table, "stiffness", keys), source.expression(table.get("length", 0), (*keys, "length"))
-            found.append(source.checked(keys, lambda e=ends, k=k, s=s, t=table: Spring(e, k, s, name=t.get("name", "spring"))))
+            loads.append(source.checked(keys, lambda e=ends, k=k, s=s, t=table: Spring(e, k, s, name=t.get("name", "spring"))))
         else:
             c = _needed(source, table, "damping", keys)
-            found.append(source.checked(keys, lambda e=ends, c=c, t=table: Damper(e, c, name=t.get("name", "damper"))))
-    return found
+            loads.append(source.checked(keys, lambda e=ends, c=c, t=table: Damper(e, c, name=t.get("name", "damper"))))
+    return loads
 
 
 __all__ = ["read_bodies", "read_loads", "read_rows"]

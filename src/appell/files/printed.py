@@ -72,23 +72,23 @@ class _Printer(StrPrinter):
 
     def _print_Float(self, expr: Any) -> str:
         if sympy.Float(float(expr)) != expr:
-            why = "is smaller than a float64 can be" if float(expr) == 0 else "has more digits than a float64"
-            raise ModelError(f"{shown(str(expr))} {why} and cannot be written in a model file")
+            reason = "is smaller than a float64 can be" if float(expr) == 0 else "has more digits than a float64"
+            raise ModelError(f"{shown(str(expr))} {reason} and cannot be written in a model file")
         return repr(float(expr))
 
     def _print_Mul(self, expr: Any) -> str:
         """Factor by factor, without merging: 5 (k² + 2) would otherwise be read as 5 k² + 10."""
-        sign, above, below = "", [], []
+        sign, numerator, denominator = "", [], []
         for factor in expr.as_ordered_factors():
             if factor.is_Rational:
                 sign = "-" if factor < 0 else sign
-                above += [str(abs(factor.p))] if abs(factor.p) != 1 else []
-                below += [str(factor.q)] if factor.q != 1 else []
+                numerator += [str(abs(factor.p))] if abs(factor.p) != 1 else []
+                denominator += [str(factor.q)] if factor.q != 1 else []
             elif factor.is_Pow and factor.exp.is_Rational and factor.exp < 0 and factor.base != sympy.E:
-                below.append(self.parenthesize(sympy.Pow(factor.base, -factor.exp), PRECEDENCE["Pow"], strict=True))
+                denominator.append(self.parenthesize(sympy.Pow(factor.base, -factor.exp), PRECEDENCE["Pow"], strict=True))
             else:
-                above.append(self.parenthesize(factor, PRECEDENCE["Mul"], strict=False))
-        return sign + "*".join(above or ["1"]) + "".join(f"/{part}" for part in below)
+                numerator.append(self.parenthesize(factor, PRECEDENCE["Mul"], strict=False))
+        return sign + "*".join(numerator or ["1"]) + "".join(f"/{divisor}" for divisor in denominator)
 
     def _print_Exp1(self, expr: Any) -> str:
         return "exp(1)"
@@ -120,8 +120,8 @@ class _Printer(StrPrinter):
         *cases, (otherwise, last) = expr.args
         if last != sympy.true:
             raise ModelError(f"a Piecewise without a value for all other cases cannot be written in a model file: {expr}")
-        parts = [part for value, when in cases for part in (self._print(value), self._print(when))]
-        return f"piecewise({', '.join([*parts, self._print(otherwise)])})"
+        pieces = [piece for value, when in cases for piece in (self._print(value), self._print(when))]
+        return f"piecewise({', '.join([*pieces, self._print(otherwise)])})"
 
     def _print_Relational(self, expr: Any) -> str:
         return f"{self._print(expr.lhs)} {MARKS[expr.func]} {self._print(expr.rhs)}"

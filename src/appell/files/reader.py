@@ -79,8 +79,8 @@ class _ModelReader:
 
     def model(self) -> Model:
         self.source.keys(self.source.data, set(TOP), ())
-        said = self.source.data.get("format", MODEL_FORMAT)
-        if isinstance(said, bool | float) or said != MODEL_FORMAT:
+        format_ = self.source.data.get("format", MODEL_FORMAT)
+        if isinstance(format_, bool | float) or format_ != MODEL_FORMAT:
             raise self.source.wrong(
                 ("format",), f"format {shown(self.source.data['format'])} is not known; this version reads {MODEL_FORMAT}"
             )
@@ -104,44 +104,44 @@ class _ModelReader:
 
     def _states(self, section: str) -> dict[Any, float]:
         """Values of coordinates, velocities and states."""
-        given = self.source.section(section)
-        return {self.source.state(k, (section, k)): self.source.of_state(x, k, (section, k)) for k, x in given.items()}
+        entries = self.source.section(section)
+        return {self.source.state(k, (section, k)): self.source.of_state(x, k, (section, k)) for k, x in entries.items()}
 
     def _run(self) -> dict[str, Any]:
         """The settings of a run."""
         run = self.source.keys(self.source.data.get("run", {}), set(RUN), ("run",))
         if not isinstance(run.get("method", ""), str):
             raise self.source.wrong(("run", "method"), f"a method is named by a text, not by {shown(run['method'])}")
-        wanted = lambda key: DIMENSIONLESS if key in ("rtol", "atol") else SECOND
-        return {k: x if k == "method" else self.source.number(x, ("run", k), wanted(k)) for k, x in run.items()}
+        dimensions = lambda key: DIMENSIONLESS if key in ("rtol", "atol") else SECOND
+        return {k: x if k == "method" else self.source.number(x, ("run", k), dimensions(k)) for k, x in run.items()}
 
     def _report(self) -> dict[str, Any]:
         """Title and forms of the report."""
-        said = self.source.keys(self.source.data.get("report", {}), set(REPORT), ("report",))
-        if not isinstance(said.get("title", ""), str):
-            raise self.source.wrong(("report", "title"), f"a title is a text, not {shown(said['title'])}")
-        names = said.get("forms", [])
+        settings = self.source.keys(self.source.data.get("report", {}), set(REPORT), ("report",))
+        if not isinstance(settings.get("title", ""), str):
+            raise self.source.wrong(("report", "title"), f"a title is a text, not {shown(settings['title'])}")
+        names = settings.get("forms", [])
         names = names.split() if isinstance(names, str) else names
         for name in names if isinstance(names, list) else [names]:
             if not isinstance(name, str) or name not in FORMS:
                 raise self.source.wrong(("report", "forms"), f"there is no form {shown(name)}; there are {', '.join(FORMS)}")
-        return {**({"title": said["title"]} if "title" in said else {}), **({"forms": names} if names else {})}
+        return {**({"title": settings["title"]} if "title" in settings else {}), **({"forms": names} if names else {})}
 
     def _letters(self) -> dict[Any, float]:
         make = lambda name: self.source.checked(("quaternions",), lambda: quaternion(name))
         named = self.source.listed("quaternions")
-        turned = {name: make(name) for name in named}
-        if len(turned) < len(named):
+        by_name = {name: make(name) for name in named}
+        if len(by_name) < len(named):
             raise self.source.wrong(("quaternions",), "a quaternion is declared twice")
-        self.source.quaternions = list(turned.values())
+        self.source.quaternions = list(by_name.values())
         makers = {"coordinates": coordinates, "speeds": speeds, "states": states}
         for key, maker in makers.items():
-            names = [name for name in self.source.listed(key) if key != "coordinates" or name not in turned]
+            names = [name for name in self.source.listed(key) if key != "coordinates" or name not in by_name]
             self.lists[key] = [self._letter((key,), name, maker) for name in names]
-        placed = self.source.listed("coordinates")
-        self.every = [turned.get(name) or self.source.names[name] for name in placed]
-        self.every += [q for name, q in turned.items() if name not in placed]
-        for q in turned.values():
+        listed = self.source.listed("coordinates")
+        self.every = [by_name.get(name) or self.source.names[name] for name in listed]
+        self.every += [q for name, q in by_name.items() if name not in listed]
+        for q in by_name.values():
             self.source.names |= {s.letter: s for s in (*q.coordinates, *q.rates)}
             self.source.units |= {s.letter: DIMENSIONLESS for s in q.coordinates} | {s.letter: PER_SECOND for s in q.rates}
         for name, unit in self.source.section("units").items():
@@ -151,27 +151,27 @@ class _ModelReader:
         values = {}
         for name, given in self.source.section("parameters").items():
             keys = ("parameters", name)
-            said = (
+            data = (
                 self.source.keys(given, {"value", "unit", *ASSUMPTIONS}, keys) if isinstance(given, dict) else {"value": given}
             )
-            known = {word: said[word] for word in ASSUMPTIONS if word in said}
-            if not all(isinstance(flag, bool) for flag in known.values()):
+            flags = {assumption: data[assumption] for assumption in ASSUMPTIONS if assumption in data}
+            if not all(isinstance(flag, bool) for flag in flags.values()):
                 raise self.source.wrong(keys, "assumptions are true or false")
-            symbol = self._letter(keys, name, lambda n, known=known: parameters(n, **known))
-            factor, unit = self.source.checked(keys, lambda s=said: unit_of(str(s["unit"]))) if "unit" in said else (1.0, None)
-            if "value" in said:
-                value, own = self.source.dimensional(said["value"], keys)
-                if own is not None and unit is not None:
+            symbol = self._letter(keys, name, lambda n, flags=flags: parameters(n, **flags))
+            factor, unit = self.source.checked(keys, lambda s=data: unit_of(str(s["unit"]))) if "unit" in data else (1.0, None)
+            if "value" in data:
+                value, own_unit = self.source.dimensional(data["value"], keys)
+                if own_unit is not None and unit is not None:
                     raise self.source.wrong(keys, "two units, in the value and in unit=")
-                values[symbol], unit = value * factor, own if own is not None else unit
+                values[symbol], unit = value * factor, own_unit if own_unit is not None else unit
             self._say_unit(name, unit, keys)
         return values
 
     def _say_unit(self, name: str, unit: Any, keys: Keys) -> None:
         """Records the unit of a symbol; it must agree with [units]."""
-        known = self.source.units.get(name)
-        if unit is not None and known is not None and unit != known:
-            raise self.source.wrong(keys, f"'{name}' has {in_words(unit)} here and {in_words(known)} in [units]")
+        stated = self.source.units.get(name)
+        if unit is not None and stated is not None and unit != stated:
+            raise self.source.wrong(keys, f"'{name}' has {in_words(unit)} here and {in_words(stated)} in [units]")
         if unit is not None:
             self.source.units[name] = unit
 
@@ -192,10 +192,10 @@ class _ModelReader:
         return symbol
 
     def _prescribed(self) -> dict[Any, Any]:
-        given = self.source.section("prescribed")
-        for name in given:
+        functions = self.source.section("prescribed")
+        for name in functions:
             self._letter(("prescribed", name), name, prescribed)
-        return {self.source.names[name]: self._function(value, ("prescribed", name)) for name, value in given.items()}
+        return {self.source.names[name]: self._function(value, ("prescribed", name)) for name, value in functions.items()}
 
     def _function(self, value: Any, keys: Keys) -> Any:
         if not isinstance(value, dict):
@@ -218,8 +218,8 @@ class _ModelReader:
         for name in ("forces", "kinematics", "rates"):
             if name in data:
                 arguments[name] = {
-                    self.source.state(key, (name, key)): self.source.expression(given, (name, key), name == "forces")
-                    for key, given in self.source.section(name).items()
+                    self.source.state(key, (name, key)): self.source.expression(text, (name, key), name == "forces")
+                    for key, text in self.source.section(name).items()
                 }
         if "sample" in data:
             arguments["sample"] = self._states("sample")
@@ -231,11 +231,11 @@ class _ModelReader:
 
     def _robot(self) -> Any:
         """The tree of a robot file; its joints are coordinates for expressions."""
-        said = self.source.keys(self.source.data["robot"], set(ROBOT), ("robot",))
-        if "file" not in said:
+        settings = self.source.keys(self.source.data["robot"], set(ROBOT), ("robot",))
+        if "file" not in settings:
             raise self.source.wrong(("robot",), "file= names a robot's description beside this file")
-        path = self.source.checked(("robot", "file"), lambda: below(self.source.folder, said["file"], "robot"))
-        options = {key: value for key, value in said.items() if key != "file"}
+        path = self.source.checked(("robot", "file"), lambda: below(self.source.folder, settings["file"], "robot"))
+        options = {key: value for key, value in settings.items() if key != "file"}
         wrong = [key for key, value in options.items() if not isinstance(value, bool)]
         if wrong:
             raise self.source.wrong(("robot", wrong[0]), "true or false")
@@ -247,39 +247,39 @@ class _ModelReader:
 
     def _robot_system(self, given: dict[str, Any]) -> Any:
         """The system of a robot with the other contents of the file."""
-        extra = [word for word in ("kinetic", "bodies", "kinematics", "speeds", "sample") if given.get(word)]
+        extra = [key for key in ("kinetic", "bodies", "kinematics", "speeds", "sample") if given.get(key)]
         if extra or self.lists["coordinates"]:
             raise self.source.wrong(
                 ("robot",), f"a robot has coordinates and masses of its own; leave {(extra or ['coordinates'])[0]} out"
             )
-        words = {key: given[key] for key in ("constraints", "forces", "potential", "loads", "rates") if given.get(key)}
-        return self.tree.system(**words, name=self.source.text("name", self.tree.name))
+        arguments = {key: given[key] for key in ("constraints", "forces", "potential", "loads", "rates") if given.get(key)}
+        return self.tree.system(**arguments, name=self.source.text("name", self.tree.name))
 
     def _over(self) -> dict[Any, Any]:
         """The varied quantities of a sweep, each a list or {from, to, points}."""
-        found = {}
+        ranges = {}
         for key, value in self.source.section("sweep").items():
             keys = ("sweep", key)
             if isinstance(value, dict):
-                said = self.source.keys(value, {"from", "to", "points"}, keys)
+                limits = self.source.keys(value, {"from", "to", "points"}, keys)
                 if (
-                    set(said) != {"from", "to", "points"}
-                    or not isinstance(said["points"], int)
-                    or isinstance(said["points"], bool)
-                    or not 1 <= said["points"] <= 10**7
+                    set(limits) != {"from", "to", "points"}
+                    or not isinstance(limits["points"], int)
+                    or isinstance(limits["points"], bool)
+                    or not 1 <= limits["points"] <= 10**7
                 ):
                     raise self.source.wrong(keys, "from, to and a number of points are wanted")
-                first, last = (self.source.of_state(said[word], key, keys) for word in ("from", "to"))
-                found[self.source.state(key, keys)] = np.linspace(first, last, said["points"])
+                first, last = (self.source.of_state(limits[end], key, keys) for end in ("from", "to"))
+                ranges[self.source.state(key, keys)] = np.linspace(first, last, limits["points"])
             elif isinstance(value, list) and value:
-                found[self.source.state(key, keys)] = np.array([self.source.of_state(x, key, keys) for x in value])
+                ranges[self.source.state(key, keys)] = np.array([self.source.of_state(x, key, keys) for x in value])
             else:
                 raise self.source.wrong(keys, "a list of values, or {from = 1, to = 2, points = 11}")
-        return found
+        return ranges
 
     def _pseudo(self) -> dict[str, Any] | None:
-        given = self.source.section("pseudo")
-        return {name: self.source.expression(value, ("pseudo", name)) for name, value in given.items()} or None
+        definitions = self.source.section("pseudo")
+        return {name: self.source.expression(value, ("pseudo", name)) for name, value in definitions.items()} or None
 
 
 __all__ = ["read_model"]

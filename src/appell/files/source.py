@@ -55,8 +55,8 @@ def text_in(path: Path) -> str:
 def _float(text: str) -> float:
     """A TOML number; infinities and NaN raise where they are used, with their position."""
     value = float(text)
-    if value == 0 and (why := out_of_range(text, value)):
-        raise ModelError(f"{text[:60]} {why}")
+    if value == 0 and (reason := out_of_range(text, value)):
+        raise ModelError(f"{text[:60]} {reason}")
     return value
 
 
@@ -70,9 +70,9 @@ class Source:
     def __init__(self, text: str, folder: Path | None, name: str):
         self.folder, self.name = folder, name
         self.parts: list[tuple[str, TomlPositions, dict[str, int]]] = []  # included files in order, the file itself last
-        own = self._parsed(text, name)
-        self.data = self._joined(own)
-        self._keep(name, text, own)
+        parsed = self._parsed(text, name)
+        self.data = self._joined(parsed)
+        self._keep(name, text, parsed)
         self.names: dict[str, Any] = {}
         self.units: dict[str, Dimensions] = {}
         self.labels: set[str] = set()
@@ -92,17 +92,17 @@ class Source:
         except (RecursionError, ValueError) as error:
             raise ModelError(f"{name} is not readable TOML: {str(error)[:100] or 'nested too deeply'}") from None
 
-    def _joined(self, own: dict[str, Any]) -> dict[str, Any]:
+    def _joined(self, parsed_file: dict[str, Any]) -> dict[str, Any]:
         """The file merged with those it includes."""
 
         def parse(path: Path) -> dict[str, Any]:
             text = text_in(path)
-            found = self._parsed(text, path.name)
-            self._keep(path.name, text, found)
-            return found
+            parsed = self._parsed(text, path.name)
+            self._keep(path.name, text, parsed)
+            return parsed
 
         try:
-            return Including(self.folder, parse).joined(own)
+            return Including(self.folder, parse).joined(parsed_file)
         except PlacedError:
             raise
         except ModelError as error:
@@ -116,20 +116,20 @@ class Source:
     def wrong(self, keys: Keys, what: object, line: int = 1, column: int = 1) -> ModelError:
         """An error at a value, or inside it, in the file or in one that it includes."""
         name, (first, offset) = self._position(keys)
-        at = (first + line - 1, offset + column - 1 if line == 1 else column)
-        where = "" if name == self.name else f"{name}: "
+        position = (first + line - 1, offset + column - 1 if line == 1 else column)
+        file_prefix = "" if name == self.name else f"{name}: "
         short = lambda key: key if len(key) <= KEY_CHARACTERS else f"{key[:KEY_CHARACTERS]}…"
         path = ".".join(short(key) for key in keys if isinstance(key, str))
-        return PlacedError(f"{where}{path + ': ' if path else ''}{what}", *at)
+        return PlacedError(f"{file_prefix}{path + ': ' if path else ''}{what}", *position)
 
     def _position(self, keys: Keys) -> tuple[str, tuple[int, int]]:
         """The file and position of a value."""
         if len(keys) > 1 and isinstance(keys[1], int):
-            left = keys[1]
+            index = keys[1]
             for name, places, counts in self.parts:
-                if left < (count := counts.get(str(keys[0]), 0)):
-                    return name, places.of((keys[0], left, *keys[2:]))
-                left -= count
+                if index < (count := counts.get(str(keys[0]), 0)):
+                    return name, places.of((keys[0], index, *keys[2:]))
+                index -= count
         for name, places, _ in reversed(self.parts):
             if places.knows(keys[:2]):
                 return name, places.of(keys)
@@ -161,12 +161,12 @@ class Source:
         return table
 
     def tables(self, section: str, known: Iterable[str] | None) -> list[tuple[Keys, dict[str, Any]]]:
-        given = self.data.get(section, [])
-        if not isinstance(given, list):
+        entries = self.data.get(section, [])
+        if not isinstance(entries, list):
             raise self.wrong((section,), f"[[{section}]] in double brackets, one for each")
-        self._refuse_many((section,), given)
+        self._refuse_many((section,), entries)
         allowed = None if known is None else set(known)
-        return [((section, i), self.keys(table, allowed, (section, i))) for i, table in enumerate(given)]
+        return [((section, i), self.keys(table, allowed, (section, i))) for i, table in enumerate(entries)]
 
     def expression(self, value: Any, keys: Keys, multipliers: bool = False) -> Any:
         """An expression, or a number."""
@@ -178,36 +178,36 @@ class Source:
         return self.checked(keys, lambda: read_expression(value, self.names, reads))
 
     def _multiplier(self, keys: Keys) -> Callable[[str], Any]:
-        def found(name: str) -> Any:
+        def multiplier(name: str) -> Any:
             if name not in self.labels:
                 raise ModelError(f"no constraint is called '{name}'{did_you_mean(name, self.labels)}")
             return Multiplier(name)
 
-        return found
+        return multiplier
 
     def expressions(self, value: Any, keys: Keys) -> Any:
         """Nested lists of expressions, as vectors and matrices are written."""
         if isinstance(value, list):
-            return [self.expressions(part, keys) for part in value]
+            return [self.expressions(entry, keys) for entry in value]
         return self.expression(value, keys)
 
     def number(self, value: Any, keys: Keys, wanted: Dimensions | None = None) -> float:
         """A number in SI: plain, or text with a unit, which must match `wanted` if that is known."""
-        number, own = self.dimensional(value, keys)
-        if own is not None and wanted is not None and own != wanted:
-            raise self.wrong(keys, f"{shown(value)} has {said(own)} and should have {said(wanted)}")
+        number, unit = self.dimensional(value, keys)
+        if unit is not None and wanted is not None and unit != wanted:
+            raise self.wrong(keys, f"{shown(value)} has {said(unit)} and should have {said(wanted)}")
         return number
 
     def of_state(self, value: Any, key: str, keys: Keys) -> float:
         """A number for a symbol, x or x'; its unit must match that of the symbol, or defines it if there is none."""
         symbol = self.state(key, keys)
-        known = derived(symbol, self.units)
-        number, own = self.dimensional(value, keys)
-        if own is not None and known is None:
+        stated = derived(symbol, self.units)
+        number, unit = self.dimensional(value, keys)
+        if unit is not None and stated is None:
             letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (symbol.name, 0)
-            self.units[letter] = times(own, SECOND, Fraction(dots))
-        elif own is not None and own != known:
-            raise self.wrong(keys, f"{shown(value)} has {said(own)} and {key} has {said(known or ())}")
+            self.units[letter] = times(unit, SECOND, Fraction(dots))
+        elif unit is not None and unit != stated:
+            raise self.wrong(keys, f"{shown(value)} has {said(unit)} and {key} has {said(stated or ())}")
         return number
 
     def dimensional(self, value: Any, keys: Keys) -> tuple[float, Dimensions | None]:
@@ -218,23 +218,23 @@ class Source:
         return self.checked(keys, lambda: finite(value, "the value")), None
 
     def listed(self, key: str) -> list[str]:
-        given = self.data.get(key, [])
-        given = given.split() if isinstance(given, str) else given
-        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            raise self.wrong((key,), f"a list of names is wanted, not {shown(given)}")
-        self._refuse_many((key,), given, MOST_ENTRIES if key == "order" else MOST_LETTERS)
-        return given
+        names = self.data.get(key, [])
+        names = names.split() if isinstance(names, str) else names
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise self.wrong((key,), f"a list of names is wanted, not {shown(names)}")
+        self._refuse_many((key,), names, MOST_ENTRIES if key == "order" else MOST_LETTERS)
+        return names
 
-    def _refuse_many(self, keys: Keys, given: Any, most: int = MOST_ENTRIES) -> None:
-        if len(given) > most:
-            raise self.wrong(keys, f"{len(given)} entries; {most} are read at most")
+    def _refuse_many(self, keys: Keys, entries: Any, most: int = MOST_ENTRIES) -> None:
+        if len(entries) > most:
+            raise self.wrong(keys, f"{len(entries)} entries; {most} are read at most")
 
     def section(self, name: str) -> dict[str, Any]:
-        given = self.data.get(name, {})
-        if not isinstance(given, dict):
+        table = self.data.get(name, {})
+        if not isinstance(table, dict):
             raise self.wrong((name,), f"[{name}] is a table")
-        self._refuse_many((name,), given)
-        return given
+        self._refuse_many((name,), table)
+        return table
 
     def state(self, key: str, where: Keys) -> Any:
         """A coordinate, velocity, state or quasi-velocity by its text, x or x'."""

@@ -37,9 +37,9 @@ HEAD = re.compile(r"([^\[\]]*)\[([^\[\]]*)\]\s*")
 def read_table(source: Source, given: Mapping[str, Any], keys: Keys) -> tuple[Array, Array, Dimensions | None]:
     """Times, s, values in SI, and their dimensions if a unit is given."""
     given = source.keys(given, set(FUNCTION["properties"]), keys)
-    for word, value in given.items():
+    for key, value in given.items():
         if not isinstance(value, str):
-            raise source.wrong(keys, f"{word}= is a text, not {shown(value)}")
+            raise source.wrong(keys, f"{key}= is a text, not {shown(value)}")
     if "table" not in given:
         raise source.wrong(keys, "table= names a CSV file beside this one")
     path = source.checked(keys, lambda: below(source.folder, given["table"], "table"))
@@ -57,29 +57,29 @@ def read_table(source: Source, given: Mapping[str, Any], keys: Keys) -> tuple[Ar
 
 
 def _columns(
-    source: Source, rows: Iterator[list[str]], given: Mapping[str, Any], keys: Keys
+    source: Source, rows: Iterator[list[str]], settings: Mapping[str, Any], keys: Keys
 ) -> tuple[Array, Array, Dimensions | None]:
     """The two columns; the rest of the file is not kept."""
     head = [(m[1].strip(), m[2]) if (m := HEAD.fullmatch(name)) else (name.strip(), None) for name in next(rows, []) or [""]]
     names = [name for name, _ in head]
-    chosen = [given.get("time", names[0]), given.get("value", names[1] if len(names) > 1 else names[0])]
+    chosen = [settings.get("time", names[0]), settings.get("value", names[1] if len(names) > 1 else names[0])]
     for name in chosen:
         if name not in names:
             raise source.wrong(keys, f"the table has no column '{name}'{did_you_mean(name, names)}")
     t, y = (names.index(name) for name in chosen)
-    per_time, of_time = _unit(source, head[t][1], given.get("time_unit"), keys)
+    per_time, of_time = _unit(source, head[t][1], settings.get("time_unit"), keys)
     if of_time not in (None, SECOND):
         raise source.wrong(keys, f"the times of the table have {said(of_time)} and should have s")
-    factor, unit = _unit(source, head[y][1], given.get("unit"), keys)
+    factor, unit = _unit(source, head[y][1], settings.get("unit"), keys)
     times, values = _numbers(source, rows, (t, y), keys)
     return per_time * times, factor * values, unit
 
 
-def _unit(source: Source, written: str | None, given: str | None, keys: Keys) -> tuple[float, Dimensions | None]:
+def _unit(source: Source, in_header: str | None, in_file: str | None, keys: Keys) -> tuple[float, Dimensions | None]:
     """(factor to SI, dimensions) of a column, from the header or from the model file."""
-    if written is not None and given is not None:
-        raise source.wrong(keys, f"two units of one column, '{written}' in the table and '{given}' in this file")
-    text = written if given is None else given
+    if in_header is not None and in_file is not None:
+        raise source.wrong(keys, f"two units of one column, '{in_header}' in the table and '{in_file}' in this file")
+    text = in_header if in_file is None else in_file
     return (1.0, None) if text is None else source.checked(keys, lambda: unit_of(text))
 
 

@@ -21,11 +21,11 @@ Path = tuple[str | int, ...]
 
 def long_key(text: str) -> bool:
     """Whether some key has more dots than `DOTS_IN_KEY`; one pass from the left, up to an unclosed quotation mark."""
-    plain, place = [], 0
-    while token := TOKEN.match(text, place):
+    plain, at = [], 0
+    while token := TOKEN.match(text, at):
         plain.append("k" if token[1] else "" if token[0].startswith("#") else token[0])
-        place = token.end()
-    return any(part.count(".") > DOTS_IN_KEY for part in re.split(r"[=,{}\[\]\n]", "".join(plain)))
+        at = token.end()
+    return any(key.count(".") > DOTS_IN_KEY for key in re.split(r"[=,{}\[\]\n]", "".join(plain)))
 
 
 class TomlPositions:
@@ -49,16 +49,16 @@ class TomlPositions:
                 self._found.setdefault(section, (number, 1))
             elif entry := KEY_LINE.match(line):
                 keys = [_unquoted(part) for part in KEY.findall(entry[1])]
-                rest = line[entry.end() :]
+                value = line[entry.end() :]
                 for quotes in ('"""', "'''"):
-                    if rest.startswith(quotes) and quotes not in rest[3:]:
+                    if value.startswith(quotes) and quotes not in value[3:]:
                         quoted = quotes
-                opening = 3 if rest[:3] in ('"""', "'''") else 1 if rest[:1] in "\"'" else 0
+                opening = 3 if value[:3] in ('"""', "'''") else 1 if value[:1] in "\"'" else 0
                 self._found.setdefault((*section, *keys), (number, entry.end() + opening + 1))
 
     def knows(self, path: Path) -> bool:
         """Whether the position of a value, or of something in it, is known."""
-        return any(one[: len(path)] == path for one in self._found)
+        return any(known[: len(path)] == path for known in self._found)
 
     def of(self, path: Path) -> tuple[int, int]:
         """The position of a value, or of its nearest known container."""

@@ -51,12 +51,12 @@ def write_model(
     content = _content(system, parameters, start, until, pseudo, reference, tables)
     for name, lines in {**tables.texts, target.name: content}.items():
         try:
-            file, beside = target.with_name(name), target.with_name(f".{name}.{os.getpid()}")
-            beside.write_text(lines, encoding="utf-8")
-            beside.replace(file)
+            file, partial = target.with_name(name), target.with_name(f".{name}.{os.getpid()}")
+            partial.write_text(lines, encoding="utf-8")
+            partial.replace(file)
         except (OSError, ValueError) as error:  # a path without a name
-            why = getattr(error, "strerror", None) or error
-            raise FileError(f"{shown(name)} cannot be written in {target.parent}: {why}") from None
+            reason = getattr(error, "strerror", None) or error
+            raise FileError(f"{shown(name)} cannot be written in {target.parent}: {reason}") from None
     return target
 
 
@@ -98,20 +98,20 @@ def _content(
     values, begin = dict(table_of(parameters, "parameters=")), dict(table_of(start, "start="))
     lines = [f"format = {MODEL_FORMAT}", f"name = {_quoted(system.name)}"]
     lines += [f"reference = {_quoted(text(reference, 'reference='))}"] if not isinstance(reference, str) or reference else []
-    turned = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
-    plain = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
-    if [isinstance(q, Quaternion) for q in given["coordinates"]] != [False] * len(plain) + [True] * len(turned):
-        plain = [q.name if isinstance(q, Quaternion) else q.letter for q in given["coordinates"]]  # quaternions in order
-    lines += _names("coordinates", plain) + _names("quaternions", turned)
+    quaternions = [q.name for q in given["coordinates"] if isinstance(q, Quaternion)]
+    letters = [s.letter for s in given["coordinates"] if not isinstance(s, Quaternion)]
+    if [isinstance(q, Quaternion) for q in given["coordinates"]] != [False] * len(letters) + [True] * len(quaternions):
+        letters = [q.name if isinstance(q, Quaternion) else q.letter for q in given["coordinates"]]  # quaternions in order
+    lines += _names("coordinates", letters) + _names("quaternions", quaternions)
     lines += _names("speeds", [s.letter for s in given["speeds"] or ()]) + _names("states", [s.letter for s in system.states])
-    for word in ("kinetic", "potential"):
-        if isinstance(given[word], sympy.Basic) or given[word] != 0:
-            lines.append(f"{word} = {_expression(given[word])}")
+    for key in ("kinetic", "potential"):
+        if isinstance(given[key], sympy.Basic) or given[key] != 0:
+            lines.append(f"{key} = {_expression(given[key])}")
     rows = system.said_one_way()["constraints"]
     lines += _order(rows)
     lines += _parameters(system, values) + _prescribed(system, values, tables)
-    for word in ("forces", "kinematics", "rates"):
-        lines += _table(word, {_state(key): _expression(value) for key, value in dict(given[word] or {}).items()})
+    for key in ("forces", "kinematics", "rates"):
+        lines += _table(key, {_state(key): _expression(value) for key, value in dict(given[key] or {}).items()})
     lines += _table("sample", {_state(key): repr(_number(x, "sample=")) for key, x in dict(given["sample"] or {}).items()})
     for row in rows:
         lines += _row(row)
@@ -134,13 +134,13 @@ def _expression(value: Any, where: str = "a number") -> str:
 
 
 def _number(value: Any, where: str) -> int | float:
-    found = finite(value, where)  # text, booleans and numbers beyond float64 raise
-    return value if isinstance(value, int) else found
+    number = finite(value, where)  # text, booleans and numbers beyond float64 raise
+    return value if isinstance(value, int) else number
 
 
 def _names(key: str, names: Iterable[str]) -> list[str]:
-    found = list(names)
-    return [f"{key} = [{', '.join(map(_quoted, found))}]"] if found else []
+    listed = list(names)
+    return [f"{key} = [{', '.join(map(_quoted, listed))}]"] if listed else []
 
 
 def _table(name: str, entries: Mapping[str, str]) -> list[str]:
@@ -167,29 +167,29 @@ def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     by_name = {text_of(s): value for s, value in values.items()}
     entries = {}
     functions = [e for s, e in values.items() if text_of(s) in map(str, system.prescribed) and isinstance(e, sympy.Basic)]
-    seen = {s for e in (*_written(system), *functions) for s in e.free_symbols if not isinstance(s, MeasuredLetter)}
-    beside = sorted((s for s in seen if isinstance(s, Parameter) and s not in system.parameters), key=str)
-    for p in (*system.parameters, *beside):  # unused ones are written too
-        strange = [word for word, flag in p._assumptions_orig.items() if word != "real" and not (word in ASSUMPTIONS and flag)]
-        if strange:
-            known = ", ".join(ASSUMPTIONS)
-            raise ModelError(f"the assumption {strange[0]} of '{p}' cannot be written in a model file; these can: {known}")
-        said = [f"{word} = true" for word in ASSUMPTIONS if p._assumptions_orig.get(word)]
+    occurring = {s for e in (*_written(system), *functions) for s in e.free_symbols if not isinstance(s, MeasuredLetter)}
+    unused = sorted((s for s in occurring if isinstance(s, Parameter) and s not in system.parameters), key=str)
+    for p in (*system.parameters, *unused):  # unused ones are written too
+        foreign = [rule for rule, flag in p._assumptions_orig.items() if rule != "real" and not (rule in ASSUMPTIONS and flag)]
+        if foreign:
+            allowed = ", ".join(ASSUMPTIONS)
+            raise ModelError(f"the assumption {foreign[0]} of '{p}' cannot be written in a model file; these can: {allowed}")
+        flags = [f"{rule} = true" for rule in ASSUMPTIONS if p._assumptions_orig.get(rule)]
         value = [f"value = {finite(by_name[p.name], f'the value of {p}')!r}"] if p.name in by_name else []
         entries[p.name] = (
-            "{" + ", ".join([*value, *said]) + "}" if said or not value else value[0].partition("= ")[2]
+            "{" + ", ".join([*value, *flags]) + "}" if flags or not value else value[0].partition("= ")[2]
         )
     return _table("parameters", entries)
 
 
 def _written(system: System) -> list[Any]:
     """Expressions of bodies and loads, which may contain symbols that are in no equation of motion."""
-    parts = [x for body in system.bodies for x in (body.mass, *body.position)]
-    parts += [x for body in system.bodies if not isinstance(body, Particle) for x in body.inertia]
+    expressions = [x for body in system.bodies for x in (body.mass, *body.position)]
+    expressions += [x for body in system.bodies if not isinstance(body, Particle) for x in body.inertia]
     for load in system.loads:
-        parts += [*getattr(load, "vector", ()), *getattr(load, "at", ())]
-        parts += [getattr(load, word) for word in ("scalar", "stiffness", "length", "damping") if hasattr(load, word)]
-    return [x for x in parts if isinstance(x, sympy.Basic)]
+        expressions += [*getattr(load, "vector", ()), *getattr(load, "at", ())]
+        expressions += [getattr(load, name) for name in ("scalar", "stiffness", "length", "damping") if hasattr(load, name)]
+    return [x for x in expressions if isinstance(x, sympy.Basic)]
 
 
 def _prescribed(system: System, values: Mapping[Any, Any], tables: _Tables) -> list[str]:
@@ -218,8 +218,8 @@ def _order(rows: list[Any]) -> list[str]:
     """The order of rows, walls, stops, frictions and resets, where it differs from the order of their kinds."""
     kinds = (Constraint, Unilateral, Between, Friction, Reset)
     usual = [row.name for kind in kinds for row in rows if isinstance(row, kind)]
-    given = [row.name for row in rows]
-    return [] if given == usual else _names("order", given)
+    stated = [row.name for row in rows]
+    return [] if stated == usual else _names("order", stated)
 
 
 def _row(row: Any) -> list[str]:
@@ -232,31 +232,31 @@ def _row(row: Any) -> list[str]:
     if isinstance(row, Constraint):
         if isinstance(row.reaction, tuple):
             raise ModelError(f"the reaction of '{row.name}' is a list; give it as a mapping to write it in a model file")
-        given = (
+        W = (
             None
             if row.reaction is None
             else ", ".join(f"{_key(_state(k))} = {_expression(w)}" for k, w in row.reaction.items())
         )
-        return _tables("constraints", {"name": name, "row": _expression(row.residual), "reaction": given and "{" + given + "}"})
+        return _tables("constraints", {"name": name, "row": _expression(row.residual), "reaction": W and "{" + W + "}"})
     if row.chart is not None:
         raise ModelError(f"the chart of '{row.name}' cannot be written in a model file")
     e = None if row.restitution == 1 else _expression(row.restitution)
     if isinstance(row, Unilateral):
         return _tables("walls", {"name": name, "gap": _expression(row.function), "restitution": e})
-    bounds = {word: _expression(getattr(row, word)) for word in ("lower", "function", "upper")}
+    bounds = {bound: _expression(getattr(row, bound)) for bound in ("lower", "function", "upper")}
     return _tables("stops", {"name": name, **bounds, "restitution": e})
 
 
 def _friction(row: Friction) -> dict[str, str | None]:
     label = lambda n: n if isinstance(n, str) else n.name
     pressing = row.normal if isinstance(row.normal, tuple) else () if row.normal is None else (row.normal,)
-    names = [label(one) for one in pressing]
+    names = [label(normal_) for normal_ in pressing]
     normal = None if not names else json.dumps(names if isinstance(row.normal, tuple) else names[0], ensure_ascii=False)
     sizes = {
-        w: None if getattr(row, w) is None else _expression(getattr(row, w))
-        for w in ("coefficient", "static", "limit", "regularise")
+        key: None if getattr(row, key) is None else _expression(getattr(row, key))
+        for key in ("coefficient", "static", "limit", "regularise")
     }
-    slip = [_expression(part) for part in row.slip]
+    slip = [_expression(component) for component in row.slip]
     return {
         "slip": slip[0] if len(slip) == 1 else f"[{', '.join(slip)}]", "normal": normal, **sizes,
         "law": None if row.law == NEWTON_LAW else _quoted(row.law),
@@ -307,15 +307,15 @@ def _load(load: Any) -> list[str]:
     if isinstance(load, Force):
         return _tables("loads", {"kind": '"force"', "vector": _vector(load.vector), "at": _vector(load.at)})
     if isinstance(load, Torque):
-        own = {"on": _quoted(load.on.name), "frame": None if load.frame == "space" else _quoted(load.frame)}
-        return _tables("loads", {"kind": '"torque"', "vector": _vector(load.vector), **own})
+        attributes = {"on": _quoted(load.on.name), "frame": None if load.frame == "space" else _quoted(load.frame)}
+        return _tables("loads", {"kind": '"torque"', "vector": _vector(load.vector), **attributes})
     if not isinstance(load, Spring | Damper) or load.scalar is None:
         raise ModelError(
             "a spring or damper between two points cannot be written in a model file; write its length as an expression"
         )
     kind, sizes = ("spring", ("stiffness", "length")) if isinstance(load, Spring) else ("damper", ("damping",))
     entries = {"kind": _quoted(kind), "name": _quoted(load.name), "between": _expression(load.scalar)}
-    return _tables("loads", {**entries, **{word: _expression(getattr(load, word)) for word in sizes}})
+    return _tables("loads", {**entries, **{name: _expression(getattr(load, name)) for name in sizes}})
 
 
 __all__ = ["model_text", "write_model"]

@@ -114,16 +114,16 @@ class _TextReader:
     def expression(self) -> Expr:
         self._refuse_bombs()
         try:
-            found = self._value(self._tree())
+            expr = self._value(self._tree())
         except NotationError:
             raise
         except RecursionError:  # pragma: no cover - the nesting is bounded before SymPy sees it
             raise NotationError("nested too deeply", 1, 1) from None
         except Exception as error:  # SymPy evaluates numbers, mod(1, 0), and may raise anything
             raise NotationError(f"it has no value ({str(error)[:80]})", 1, 1) from None
-        if not isinstance(found, Expr):
+        if not isinstance(expr, Expr):
             raise NotationError("a condition is given where an expression is expected", 1, 1)
-        return found
+        return expr
 
     def _refuse_bombs(self) -> None:
         text = self._text
@@ -140,9 +140,9 @@ class _TextReader:
             if run > 8:
                 raise self._error(i, "a chain of signs")
 
-    def _error(self, place: int, what: str) -> NotationError:
-        before = self._text[:place]
-        return NotationError(what, before.count("\n") + 1, place - (before.rfind("\n") + 1) + 1)
+    def _error(self, position: int, what: str) -> NotationError:
+        preceding = self._text[:position]
+        return NotationError(what, preceding.count("\n") + 1, position - (preceding.rfind("\n") + 1) + 1)
 
     def _tree(self) -> Any:
         if not self._text.strip():
@@ -192,17 +192,17 @@ class _TextReader:
     def _product(self, node: Any, depth: int) -> Expr:
         """All factors at once, including a leading sign."""
         marks = ["*", *(str(c) for c in node.children if isinstance(c, Token))]
-        parts, sign = [c for c in node.children if isinstance(c, Tree)], 1
-        while parts[0].data == "signed":
-            sign = sign if str(parts[0].children[0]) == "+" else -sign
-            parts[0] = parts[0].children[1]
+        operands, sign = [c for c in node.children if isinstance(c, Tree)], 1
+        while operands[0].data == "signed":
+            sign = sign if str(operands[0].children[0]) == "+" else -sign
+            operands[0] = operands[0].children[1]
         factors: list[Any] = [sympy.Integer(sign)]
-        for mark, x in zip(marks, self._numbers(node, [self._value(part, depth + 1) for part in parts]), strict=True):
+        for mark, x in zip(marks, self._numbers(node, [self._value(operand, depth + 1) for operand in operands]), strict=True):
             if mark == "/" and x.is_zero:
                 raise self._at(node, "a division by zero")
             factors.append(x if mark != "/" else sympy.Pow(x, -1))
-        numbers, others = [x for x in factors if x.is_Number], [x for x in factors if not x.is_Number]
-        return self._finite(node, _scaled(sympy.Mul(*numbers), sympy.Mul(*others)))
+        numbers, symbolic = [x for x in factors if x.is_Number], [x for x in factors if not x.is_Number]
+        return self._finite(node, _scaled(sympy.Mul(*numbers), sympy.Mul(*symbolic)))
 
     def _power(self, node: Any, base: Any, exponent: Any) -> Expr:
         fixed = exponent if exponent.is_number else exponent.as_coeff_Add()[0]  # with m + 999 SymPy may split off the power 999
@@ -237,15 +237,15 @@ class _TextReader:
         if text.isdigit():
             return sympy.Integer(int(text))
         value = float(text)
-        if why := out_of_range(text, value):
-            raise self._at(node, f"{text} {why}")
+        if reason := out_of_range(text, value):
+            raise self._at(node, f"{text} {reason}")
         return sympy.Float(value)
 
     def _read_name(self, node: Any, depth: int) -> Expr:
         name = str(node.children[0])
-        known = name[1:-1] if name.startswith("`") else name
+        plain = name[1:-1] if name.startswith("`") else name
         dots = len(str(node.children[1])) if len(node.children) > 1 else 0
-        return self._dotted(node, self._known(node, known), dots)
+        return self._dotted(node, self._known(node, plain), dots)
 
     def _known(self, node: Any, name: str) -> Any:
         if name in self._names:
@@ -254,9 +254,9 @@ class _TextReader:
             return t if name == "t" else sympy.pi
         if name in FUNCTIONS or name in SPECIAL:
             raise self._at(node, f"{name} is a function; write {name}(…)")
-        other = SOUNDS_LIKE.get(name)
+        meant = SOUNDS_LIKE.get(name)
         hint = (
-            f"; did you mean '{other}'?" if other in self._names else did_you_mean(name, [*self._names, *FUNCTIONS, *SPECIAL])
+            f"; did you mean '{meant}'?" if meant in self._names else did_you_mean(name, [*self._names, *FUNCTIONS, *SPECIAL])
         )
         raise self._at(node, f"unknown name '{name}'{hint}")
 
@@ -268,15 +268,15 @@ class _TextReader:
         return symbol
 
     def _read_call(self, node: Any, depth: int) -> Any:
-        name, given = str(node.children[0]), node.children[1:]
+        name, arguments = str(node.children[0]), node.children[1:]
         if name in ("dot", "ddot"):
-            self._count(node, name, given, 1)
-            return self._dotted(node, self._value(given[0], depth + 1), 1 + (name == "ddot"))
+            self._count(node, name, arguments, 1)
+            return self._dotted(node, self._value(arguments[0], depth + 1), 1 + (name == "ddot"))
         if name == "multiplier":
-            return self._multiplier(node, given)
+            return self._multiplier(node, arguments)
         if name not in FUNCTIONS and name not in SPECIAL:
             raise self._at(node, f"unknown function '{name}'{did_you_mean(name, [*FUNCTIONS, *SPECIAL])}")
-        values = [self._value(x, depth + 1) for x in given]
+        values = [self._value(x, depth + 1) for x in arguments]
         if name == "piecewise":
             return self._piecewise(node, values)
         self._numbers(node, values)
@@ -297,23 +297,23 @@ class _TextReader:
         """The result of a function for these values, computed once; excessive work raises before it is done."""
         key = (kind or function, *values)
         if key not in self._called:
-            parts = sum(len(x.args) if isinstance(x, PAIRWISE) else 1 for x in values)
-            self._work += 1 + (parts**2 // 5 if function in PAIRWISE else 0)
+            size = sum(len(x.args) if isinstance(x, PAIRWISE) else 1 for x in values)
+            self._work += 1 + (size**2 // 5 if function in PAIRWISE else 0)
             if self._work > MOST_CALLS:
                 raise self._at(node, f"more than {MOST_CALLS} different functions in one expression; min and max count more")
             self._called[key] = function(*values)
         return self._called[key]
 
-    def _count(self, node: Any, name: str, given: list[Any], count: int | None) -> None:
-        if (count is None and len(given) < 2) or (count is not None and len(given) != count):
-            wanted = {None: "two arguments or more", 1: "one argument", 2: "two arguments"}[count]
-            raise self._at(node, f"{name} takes {wanted}, not {len(given)}")
+    def _count(self, node: Any, name: str, arguments: list[Any], count: int | None) -> None:
+        if (count is None and len(arguments) < 2) or (count is not None and len(arguments) != count):
+            expected = {None: "two arguments or more", 1: "one argument", 2: "two arguments"}[count]
+            raise self._at(node, f"{name} takes {expected}, not {len(arguments)}")
 
-    def _multiplier(self, node: Any, given: list[Any]) -> Any:
-        self._count(node, "multiplier", given, 1)
-        if given[0].data not in ("name", "text"):
+    def _multiplier(self, node: Any, arguments: list[Any]) -> Any:
+        self._count(node, "multiplier", arguments, 1)
+        if arguments[0].data not in ("name", "text"):
             raise self._at(node, 'multiplier takes the name of a constraint, multiplier(floor) or multiplier("left wall")')
-        name = self._label(given[0])
+        name = self._label(arguments[0])
         if self._multipliers is None:
             raise self._at(node, f"multiplier({name}) may stand in forces and limits of friction only")
         return self._multipliers(name)
@@ -360,8 +360,8 @@ def _compared(mark: str, a: Any, b: Any) -> Any:
 
 def _scaled(number: Any, x: Any) -> Any:
     """number · x, keeping a sum in brackets: SymPy would expand 2 (x + 1) to 2 x + 2."""
-    own, rest = x.as_coeff_Mul()
-    number = sympy.Mul(number, own)
+    coefficient, rest = x.as_coeff_Mul()
+    number = sympy.Mul(number, coefficient)
     return sympy.Mul(number, rest, evaluate=False) if rest.is_Add and number not in (0, 1) else sympy.Mul(number, rest)
 
 

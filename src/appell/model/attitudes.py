@@ -212,8 +212,8 @@ def quaternion(name: str, *, axes: Any = "body", rates: str | Sequence[str] | No
     if len(columns) != 3:
         raise ModelError(f"axes= of quaternion '{name}' are three unit vectors, not {len(columns)}")
     E = Matrix.hstack(*columns)
-    off = (E.T * E - sympy.eye(3)).applyfunc(sympy.simplify)
-    if not off.is_zero_matrix or sympy.simplify(E.det() - 1) != 0:
+    deviation = (E.T * E - sympy.eye(3)).applyfunc(sympy.simplify)
+    if not deviation.is_zero_matrix or sympy.simplify(E.det() - 1) != 0:
         raise ModelError(
             f"axes= of quaternion '{name}' are unit vectors at right angles, the third being the first × the second"
         )
@@ -221,10 +221,10 @@ def quaternion(name: str, *, axes: Any = "body", rates: str | Sequence[str] | No
 
 
 def _three_speeds(names: Any) -> tuple[Speed, ...]:
-    made = speeds(names)
-    if not isinstance(made, tuple) or len(made) != 3 or len(set(made)) < 3:
+    rates = speeds(names)
+    if not isinstance(rates, tuple) or len(rates) != 3 or len(set(rates)) < 3:
         raise ModelError(f"rates= of a quaternion are three different names, not {shown(names)}")
-    return made
+    return rates
 
 
 Attitude = Euler | Quaternion | RotationMatrix | PlaneAngle

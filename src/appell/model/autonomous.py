@@ -14,19 +14,19 @@ from appell.remember import remembered
 @remembered
 def is_autonomous(system: System) -> bool:
     """Whether no expression of a system contains t or a function of it."""
-    parts: list[Any] = [*system._expressions(), *system.residuals, *system.rates.values()]
-    parts += [part for face in system.unilateral for part in (face.function, face.restitution)]
-    parts += [part for reaction in system.reactions if reaction is not None for part in reaction]
-    parts += [part for friction in system.frictions for part in friction.expressions]
-    parts += [part for reset in system.resets for part in reset.expressions]
-    parts += [getattr(body, name, None) for body in system.bodies for name in ("mass", "inertia", "carried", "carried_omega")]
-    given = system.prescribed or system.prescription or letters_of(system.parameters)
-    return not given and is_timeless(parts)
+    terms: list[Any] = [*system._expressions(), *system.residuals, *system.rates.values()]
+    terms += [e for face in system.unilateral for e in (face.function, face.restitution)]
+    terms += [e for reaction in system.reactions if reaction is not None for e in reaction]
+    terms += [e for friction in system.frictions for e in friction.expressions]
+    terms += [e for reset in system.resets for e in reset.expressions]
+    terms += [getattr(body, name, None) for body in system.bodies for name in ("mass", "inertia", "carried", "carried_omega")]
+    driven = system.prescribed or system.prescription or letters_of(system.parameters)
+    return not driven and is_timeless(terms)
 
 
 def is_timeless(expressions: Iterable[Any]) -> bool:
     """Whether none of the expressions contains t."""
-    return all(t not in getattr(one, "free_symbols", ()) for one in expressions)
+    return all(t not in getattr(e, "free_symbols", ()) for e in expressions)
 
 
 def origin_for(since: float, lengths: Any) -> float:

@@ -121,8 +121,8 @@ class RigidBody:
     def turning(self, rates: Rates | None = None) -> Matrix:
         """Angular velocity on axes on which the inertia is constant, (3,): those of the body; inertial ones for a ball with
         equal moments whose rates are on other axes, so that the attitude does not enter."""
-        apart = isinstance(self.orientation, Quaternion) and self.orientation.axes is not None
-        return self.omega(rates, frame="space" if apart and self.spherical else "body")
+        own_axes = isinstance(self.orientation, Quaternion) and self.orientation.axes is not None
+        return self.omega(rates, frame="space" if own_axes and self.spherical else "body")
 
     @property
     def spherical(self) -> bool:
@@ -193,8 +193,8 @@ def _symmetric(J: Matrix, name: str) -> Matrix:
     rows: list[list[Any]] = J.tolist()
     size = max((abs(float(e)) for row in rows for e in row if e.is_number and e.is_real), default=0.0)
     for i, j in ((0, 1), (0, 2), (1, 2)):
-        off = sympy.S.Zero if rows[i][j] == rows[j][i] else sympy.simplify(rows[i][j] - rows[j][i])
-        if off != 0 and not (off.is_number and off.is_real and abs(float(off)) <= BODY_ROUNDING * size):
+        asymmetry = sympy.S.Zero if rows[i][j] == rows[j][i] else sympy.simplify(rows[i][j] - rows[j][i])
+        if asymmetry != 0 and not (asymmetry.is_number and asymmetry.is_real and abs(float(asymmetry)) <= BODY_ROUNDING * size):
             raise ModelError(f"the inertia matrix of {name} is not symmetric")
         rows[j][i] = rows[i][j]
     return Matrix(rows)

@@ -83,8 +83,8 @@ class Breaks:
         slack = self._slack(eps, letters)
         lines = [_line(phase, t + direction * slack, letters) for phase in self.phases]
         lines += [_Line(sympy.Integer(1), sympy.Float(-knot), False) for knot in self.knots]
-        found = [direction * line.reached(direction, slack) for line in lines]
-        return direction * sympy.Min(*found, sympy.Float(NO_BREAK_TIME), evaluate=False), letters
+        times = [direction * line.reached(direction, slack) for line in lines]
+        return direction * sympy.Min(*times, sympy.Float(NO_BREAK_TIME), evaluate=False), letters
 
     def _slack(self, eps: float, letters: dict[Any, Any]) -> Expr:
         """The distance within which a break is at t, s."""
@@ -109,20 +109,20 @@ class _Line(NamedTuple):
 
     def reached(self, direction: int, slack: Any) -> Any:
         """The first time, further than `slack` from t, at which it is zero, or an integer; ±FAR where there is none."""
-        a, b, far = self.a, self.b, sympy.Float(direction * NO_BREAK_TIME)
+        a, b, never = self.a, self.b, sympy.Float(direction * NO_BREAK_TIME)
         if not self.whole:
-            return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (far, True))
-        here, near = a * t + b, sympy.Abs(a) * slack
-        rises, falls = (sympy.floor(here + near) + 1 - b) / a, (sympy.ceiling(here - near) - 1 - b) / a
-        there = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (far, True))
-        return sympy.Piecewise((there, sympy.Abs(there) < NO_BREAK_TIME), (far, True))  # not where a branch is undefined
+            return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (never, True))
+        u, slack_in_u = a * t + b, sympy.Abs(a) * slack
+        rises, falls = (sympy.floor(u + slack_in_u) + 1 - b) / a, (sympy.ceiling(u - slack_in_u) - 1 - b) / a
+        reached = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (never, True))
+        return sympy.Piecewise((reached, sympy.Abs(reached) < NO_BREAK_TIME), (never, True))  # not where a branch is undefined
 
 
 def _line(phase: BreakPhase, time: Any, letters: dict[Any, Any]) -> _Line:
     """The line with its branches selected at a time; a and b are symbols, so that SymPy does not divide by a branch in which a
     is zero."""
     a, b = phase.value.diff(t), phase.value.xreplace({t: sympy.Integer(0)})
-    a, b = (_letter(letters, part.xreplace({BRANCH_TIME: time})) for part in (a, b))
+    a, b = (_letter(letters, coefficient.xreplace({BRANCH_TIME: time})) for coefficient in (a, b))
     return _Line(a, b, phase.whole)
 
 
@@ -148,9 +148,9 @@ def branched(system: System) -> System:
 def _read(system: System) -> tuple[dict[str, Any], Breaks]:
     """The arguments of the branched system, and the breaks."""
     reader = _BreakReader()
-    written = {key: value for key, value in system._given.items() if key != "prescription"}
-    given = transformed(written, reader)
-    return {**given, "prescription": system.prescription}, reader.breaks
+    arguments = {key: value for key, value in system._given.items() if key != "prescription"}
+    selected = transformed(arguments, reader)
+    return {**selected, "prescription": system.prescription}, reader.breaks
 
 
 class _BreakReader:
@@ -178,8 +178,8 @@ class _BreakReader:
             self._table(expr)
             return expr
         if isinstance(expr, sympy.Mod):
-            given: Any = expr.args
-            return self(given[0]) - self(given[1]) * self(sympy.floor(given[0] / given[1], evaluate=False))
+            operands: Any = expr.args
+            return self(operands[0]) - self(operands[1]) * self(sympy.floor(operands[0] / operands[1], evaluate=False))
         if isinstance(expr, sympy.frac):
             return self(expr.args[0]) - self(sympy.floor(expr.args[0], evaluate=False))
         args = [self(arg) for arg in expr.args]
@@ -200,15 +200,15 @@ class _BreakReader:
 
 def kinks(pieces: PiecewisePolynomial) -> list[float]:
     """The knots of a table at which the polynomial really changes, s."""
-    found, size = [float(pieces.breaks[0])], max(1e-300, abs(pieces.coefficients).sum(axis=0).max())
+    knots, size = [float(pieces.breaks[0])], max(1e-300, abs(pieces.coefficients).sum(axis=0).max())
     for k, knot in enumerate(pieces.breaks[1:-1].tolist(), start=1):
         beyond = knot + (pieces.breaks[k + 1] - knot) / 2
         left, right = ((beyond - pieces.centres[j]) / pieces.widths[j] for j in (k - 1, k))
         powers = range(len(pieces.coefficients))
         change = sum(pieces.coefficients[j, k] * right**j - pieces.coefficients[j, k - 1] * left**j for j in powers)
         if abs(change) > NO_KNOT * size:
-            found.append(knot)
-    return [*found, float(pieces.breaks[-1])]
+            knots.append(knot)
+    return [*knots, float(pieces.breaks[-1])]
 
 
 def _of_time(expr: Any) -> bool:
@@ -222,9 +222,9 @@ def _decided(expr: Any, args: list[Any]) -> Any:
         return args[0] * sympy.sign(expr.args[0].xreplace({t: BRANCH_TIME}))
     if not isinstance(expr, sympy.Max | sympy.Min):
         return expr.xreplace({t: BRANCH_TIME})
-    above = sympy.Ge if isinstance(expr, sympy.Max) else sympy.Le
-    then = [arg.xreplace({t: BRANCH_TIME}) for arg in expr.args]
-    best = [sympy.And(*(above(one, other) for other in then if other is not one)) for one in then]
+    dominates = sympy.Ge if isinstance(expr, sympy.Max) else sympy.Le
+    values = [arg.xreplace({t: BRANCH_TIME}) for arg in expr.args]
+    best = [sympy.And(*(dominates(value, rival) for rival in values if rival is not value)) for value in values]
     return sympy.Piecewise(*zip(args[:-1], best[:-1], strict=True), (args[-1], True))
 
 
@@ -279,11 +279,11 @@ def _inverted(function: Any, y: Any) -> list[BreakPhase] | None:
     if isinstance(function, sympy.sin | sympy.cos) and _affine(x):
         if y == 0:
             return [BreakPhase(x / sympy.pi + (sympy.Rational(1, 2) if isinstance(function, sympy.cos) else 0), True)]
-        turn = sympy.asin(y) if isinstance(function, sympy.sin) else sympy.acos(y)
-        turns = (turn, (sympy.pi if isinstance(function, sympy.sin) else 0) - turn)
-        return _real([BreakPhase((x - turn) / (2 * sympy.pi), True) for turn in turns])
+        angle = sympy.asin(y) if isinstance(function, sympy.sin) else sympy.acos(y)
+        angles = (angle, (sympy.pi if isinstance(function, sympy.sin) else 0) - angle)
+        return _real([BreakPhase((x - angle) / (2 * sympy.pi), True) for angle in angles])
     if isinstance(function, sympy.tan) and _affine(x):
-        return _real([BreakPhase((x - turn) / sympy.pi, True) for turn in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
+        return _real([BreakPhase((x - angle) / sympy.pi, True) for angle in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
     if isinstance(function, sympy.Pow) and function.exp.is_Rational and function.exp > 0:
         n: Any = function.exp
         size = sympy.Abs(y) ** (1 / n)
@@ -294,9 +294,9 @@ def _inverted(function: Any, y: Any) -> list[BreakPhase] | None:
     return None
 
 
-def _all(found: Any) -> list[BreakPhase] | None:
-    found = list(found)
-    return None if any(one is None for one in found) else [phase for one in found for phase in one]
+def _all(groups: Any) -> list[BreakPhase] | None:
+    groups = list(groups)
+    return None if any(group is None for group in groups) else [phase for group in groups for phase in group]
 
 
 def _real(phases: list[BreakPhase]) -> list[BreakPhase]:

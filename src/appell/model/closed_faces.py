@@ -13,20 +13,20 @@ def closing(system: Any, closed: Iterable[int]) -> tuple[dict[int, Constraint], 
     """Number → constraint of each closed face, and the unilateral constraints that stay open; of a `Between` with one closed
     stop, the other stop stays as one of its own."""
     rows = {i: Constraint(system.unilateral[i].function, system.unilateral[i].name) for i in sorted(closed)}
-    torn = {system.unilateral[i].source for i in rows}
-    left = [(i, face) for i, face in enumerate(system.unilateral) if i not in rows]
-    others = [Unilateral(f.function, f.name, f.restitution) if f.source in torn else f.source for _, f in left]
-    return rows, list(dict.fromkeys(others))
+    split = {system.unilateral[i].source for i in rows}
+    open_faces = [(i, face) for i, face in enumerate(system.unilateral) if i not in rows]
+    still_open = [Unilateral(f.function, f.name, f.restitution) if f.source in split else f.source for _, f in open_faces]
+    return rows, list(dict.fromkeys(still_open))
 
 
 def with_closed_faces(system: Any, closed: Iterable[int]) -> Any:
     """The system with some faces as constraints, the last ones; itself if there are none."""
-    rows, others = closing(system, closed)
+    rows, unilateral = closing(system, closed)
     if not rows:
         return system
     name = f"{system.name} (on {', '.join(row.name for row in rows.values())})"
-    whole = system.symbolic()
-    return whole.replace(constraints=[*whole.constraints, *rows.values(), *others, *whole.resets], name=name)
+    symbolic = system.symbolic()
+    return symbolic.replace(constraints=[*symbolic.constraints, *rows.values(), *unilateral, *symbolic.resets], name=name)
 
 
 __all__ = ["closing", "with_closed_faces"]

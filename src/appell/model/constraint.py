@@ -131,22 +131,22 @@ def is_linear(f: Expr, jets: Sequence[Jet]) -> bool:
     """
     if _degree(f, set(jets), {}) <= 1:
         return True
-    seen = list(_straight(f, list(jets)))
-    return bool(seen) and all(seen)
+    affine = list(_straight(f, list(jets)))
+    return bool(affine) and all(affine)
 
 
 def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
     """Whether f is affine along each of several lines in the jets, with other symbols fixed; complex values are fine."""
-    others = sorted(f.free_symbols - set(jets), key=str)
-    value = numeric_function([*jets, *others], f, "mpmath", cse=True)
+    fixed_symbols = sorted(f.free_symbols - set(jets), key=str)
+    value = numeric_function([*jets, *fixed_symbols], f, "mpmath", cse=True)
     draw = random.Random(7)
     numbers = lambda count: [mpmath.mpf(draw.randint(-3 * 10**6, 3 * 10**6)) / 1000003 for _ in range(count)]
     with mpmath.workdps(LINE_DIGITS):
         for _ in range(LINES_READ):
-            origin, way, held = numbers(len(jets)), numbers(len(jets)), numbers(len(others))
+            origin, direction, fixed = numbers(len(jets)), numbers(len(jets)), numbers(len(fixed_symbols))
             try:
-                down, here, up = (value(*(x + s * d for x, d in zip(origin, way, strict=True)), *held) for s in (-1, 0, 1))
-                bend, size = abs(down - 2 * here + up), abs(down) + abs(here) + abs(up)
+                f0, f1, f2 = (value(*(x + s * d for x, d in zip(origin, direction, strict=True)), *fixed) for s in (-1, 0, 1))
+                bend, size = abs(f0 - 2 * f1 + f2), abs(f0) + abs(f1) + abs(f2)
             except (ZeroDivisionError, ValueError, OverflowError):
                 continue
             except (TypeError, NameError, NotImplementedError):  # a function without numeric values
@@ -155,19 +155,19 @@ def _straight(f: Expr, jets: list[Jet]) -> Iterator[bool]:
             yield bool(bend <= size * mpmath.mpf(10) ** (10 - LINE_DIGITS))
 
 
-def _degree(f: Any, jets: set[Any], known: dict[Any, float]) -> float:
+def _degree(f: Any, jets: set[Any], degrees: dict[Any, float]) -> float:
     """A bound on the degree of f in the jets from sums, products and integer powers; infinite inside other functions."""
-    if f in known:
-        return known[f]
+    if f in degrees:
+        return degrees[f]
     if f in jets:
         degree: float = 1
     elif f.is_Add:
-        degree = max(_degree(part, jets, known) for part in f.args)
+        degree = max(_degree(arg, jets, degrees) for arg in f.args)
     elif f.is_Mul:
-        degree = sum(_degree(part, jets, known) for part in f.args)
+        degree = sum(_degree(arg, jets, degrees) for arg in f.args)
     elif f.is_Pow and f.exp.is_Integer and f.exp > 0:
-        degree = _degree(f.base, jets, known) * int(f.exp)
+        degree = _degree(f.base, jets, degrees) * int(f.exp)
     else:
         degree = float("inf") if f.free_symbols & jets else 0
-    known[f] = degree
+    degrees[f] = degree
     return degree

@@ -58,14 +58,14 @@ class _DimensionCheck:
 
     def _multipliers(self) -> dict[str, Dimensions]:
         """Multipliers of every row and face whose unit is known."""
-        found = {}
+        dimensions = {}
         for name, function, order in self._functions():
             try:
-                own = dimensions_of(function, lambda s: derived(s, self.units), name)
+                unit = dimensions_of(function, lambda s: derived(s, self.units), name)
             except (UnitUnknown, ModelError):
                 continue
-            found[name] = _over(ENERGY, times(own, SECOND, Fraction(order)))
-        return found
+            dimensions[name] = _over(ENERGY, times(unit, SECOND, Fraction(order)))
+        return dimensions
 
     def _functions(self) -> list[tuple[str, Any, int]]:
         """Rows and faces: name, function and order."""
@@ -78,25 +78,25 @@ class _DimensionCheck:
         if expr is None or expr.is_number:  # a plain number is in SI
             return None
         try:
-            own = dimensions_of(expr, self.known, where, wanted, self.write)
+            dimensions = dimensions_of(expr, self.known, where, wanted, self.write)
         except UnitUnknown:
             return None
         except ModelError as error:
             self.found.append(str(error))
             return None
-        if wanted is not None and own != wanted:
+        if wanted is not None and dimensions != wanted:
             energy = wanted == ENERGY and where in ("kinetic", "potential")
             should = f", and an energy has {said(wanted)}" if energy else f" and should have {said(wanted)}"
-            self.found.append(f"{where}: it has {said(own)}{should}")
+            self.found.append(f"{where}: it has {said(dimensions)}{should}")
             return None
-        return own
+        return dimensions
 
     def energies_and_forces(self) -> None:
         self.fits(self.system.kinetic, "kinetic", ENERGY)
         self.fits(self.system.potential, "potential", ENERGY)
         for velocity, force in zip(self.system.velocities, self.system.forces, strict=True):
-            own = derived(velocity, self.units)
-            self.fits(force, f"the force for {velocity}", None if own is None else _over(ENERGY, times(own, SECOND)))
+            unit = derived(velocity, self.units)
+            self.fits(force, f"the force for {velocity}", None if unit is None else _over(ENERGY, times(unit, SECOND)))
 
     def rows(self) -> None:
         for row, residual in zip(self.system.constraints, self.system.residuals, strict=True):
@@ -109,13 +109,13 @@ class _DimensionCheck:
         forces = self._multipliers()
         for friction in self.system.frictions:
             where = f"friction '{friction.name}'"
-            slips = [self.fits(part, f"the slip of {where}") for part in friction.slip]
-            slip = next((one for one in slips if one is not None), None)
+            slips = [self.fits(component, f"the slip of {where}") for component in friction.slip]
+            slip = next((unit for unit in slips if unit is not None), None)
             if slip is None:
                 continue
-            for other in slips:
-                if other is not None and other != slip:
-                    self.found.append(f"the slip of {where}: one part has {said(slip)}, another {said(other)}")
+            for unit_ in slips:
+                if unit_ is not None and unit_ != slip:
+                    self.found.append(f"the slip of {where}: one part has {said(slip)}, another {said(unit_)}")
             size = _over(ENERGY, times(slip, SECOND))
             self.fits(friction.limit, f"the limit of {where}", size)
             self.fits(friction.regularise, f"regularise of {where}", slip)
@@ -128,8 +128,8 @@ class _DimensionCheck:
     def changes(self) -> None:
         """Rates of coordinates and states, and resets."""
         for symbol, rate in self.system.rates.items():
-            own = derived(symbol, self.units)
-            self.fits(rate, f"the rate of {symbol}", None if own is None else _over(own, SECOND))
+            unit = derived(symbol, self.units)
+            self.fits(rate, f"the rate of {symbol}", None if unit is None else _over(unit, SECOND))
         for reset in self.system.resets:
             self.fits(reset.guard, f"the guard of reset '{reset.name}'")
             for state, value in reset.map.items():
@@ -138,17 +138,17 @@ class _DimensionCheck:
     def bodies(self) -> None:
         for body in self.system.bodies:
             self.fits(body.mass, f"the mass of '{body.name}'", KILOGRAM)
-            for part in body.position:
-                self.fits(part, f"the position of '{body.name}'", METRE)
+            for entry in body.position:
+                self.fits(entry, f"the position of '{body.name}'", METRE)
             inertia = () if isinstance(body, Particle) else body.inertia
-            for part in inertia:
-                self.fits(part, f"the inertia of '{body.name}'", times(KILOGRAM, METRE, Fraction(2)))
+            for entry in inertia:
+                self.fits(entry, f"the inertia of '{body.name}'", times(KILOGRAM, METRE, Fraction(2)))
         for load in self.system.loads:
-            for part in getattr(load, "at", ()):
-                self.fits(part, "the point of a force", METRE)
-            wanted = times(FORCE_UNIT, METRE) if hasattr(load, "on") else FORCE_UNIT
-            for part in getattr(load, "vector", ()):
-                self.fits(part, "a torque" if hasattr(load, "on") else "a force", wanted)
+            for entry in getattr(load, "at", ()):
+                self.fits(entry, "the point of a force", METRE)
+            expected = times(FORCE_UNIT, METRE) if hasattr(load, "on") else FORCE_UNIT
+            for entry in getattr(load, "vector", ()):
+                self.fits(entry, "a torque" if hasattr(load, "on") else "a force", expected)
 
 
 def units_of_multipliers(system: System, units: Mapping[str, Dimensions]) -> dict[str, Dimensions]:

@@ -65,36 +65,36 @@ def _check(faces: list[Face], numbers: Array) -> None:
     """Checks faces that differ only in their numbers, (faces, c)."""
     function = faces[0].function
     q, k = [s for s in jets_of(function) if not isinstance(s, Prescribed)], len(faces)
-    others = sorted(function.free_symbols - set(q), key=str)
-    values = _values(faces[0], q, others)
+    fixed_symbols = sorted(function.free_symbols - set(q), key=str)
+    values = _values(faces[0], q, fixed_symbols)
     rng = np.random.default_rng(4)
-    start, fixed = np.zeros((len(q), FACE_STARTS)), np.zeros((len(others), FACE_STARTS))
+    start, fixed = np.zeros((len(q), FACE_STARTS)), np.zeros((len(fixed_symbols), FACE_STARTS))
     for i in range(FACE_STARTS):
         start[:, i] = 3.0 ** (i % 3) * rng.uniform(-1, 1, len(q))
-        fixed[:, i] = [_random(s, rng) for s in others]
-    around = np.vstack([np.tile(fixed, k), np.repeat(numbers.T, FACE_STARTS, axis=1)])
-    f = lambda x, at: values(np.vstack([x, around[:, at]]))
-    first = f(x := np.tile(start, k), np.arange(x.shape[1]))
-    last = _newton(f, x)
-    arrived = last.arrived | last.fallen
+        fixed[:, i] = [_random(s, rng) for s in fixed_symbols]
+    fixed_values = np.vstack([np.tile(fixed, k), np.repeat(numbers.T, FACE_STARTS, axis=1)])
+    f = lambda x, at: values(np.vstack([x, fixed_values[:, at]]))
+    start_values = f(x := np.tile(start, k), np.arange(x.shape[1]))
+    zeros = _newton(f, x)
+    arrived = zeros.arrived | zeros.fallen
     if not arrived.all():
         arrived = arrived | _newton(f, np.tile(start, k), alone=True).arrived
     for i, face in enumerate(faces):
-        mine = slice(i * FACE_STARTS, (i + 1) * FACE_STARTS)
-        if last.fallen[mine].any():
+        starts_of_face = slice(i * FACE_STARTS, (i + 1) * FACE_STARTS)
+        if zeros.fallen[starts_of_face].any():
             raise ConstraintError(
                 f"unilateral constraint '{face.name}' has a vanishing gradient on f = 0, so it has no normal there:"
                 f" {text_of(face.function)}; give f with a simple zero (x instead of x**2)"
             )
-        signs = set(np.sign(first[0, mine]).tolist())
-        if not arrived[mine].any() and signs in ({1.0}, {-1.0}):
-            what = "reached: f is positive" if 1.0 in signs else "satisfied: f is negative"
+        signs = set(np.sign(start_values[0, starts_of_face]).tolist())
+        if not arrived[starts_of_face].any() and signs in ({1.0}, {-1.0}):
+            complaint = "reached: f is positive" if 1.0 in signs else "satisfied: f is negative"
             raise ConstraintError(
-                f"unilateral constraint '{face.name}' is never {what} at every state tried: {text_of(face.function)}"
+                f"unilateral constraint '{face.name}' is never {complaint} at every state tried: {text_of(face.function)}"
             )
 
 
-def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
+def _values(face: Face, q: Sequence[Any], fixed_symbols: Sequence[Any]) -> Values:
     """(q, others, numbers) × points → f, ∂f/∂q and the sum of the sizes of the terms of f × points."""
     letters: list[Symbol] = []
 
@@ -103,7 +103,7 @@ def _values(face: Face, q: Sequence[Any], others: Sequence[Any]) -> Values:
         return letters[-1]
 
     function = opened(face.function, letter)
-    arguments = [*q, *others, *letters]
+    arguments = [*q, *fixed_symbols, *letters]
     terms: Any = sum((sympy.Abs(term) for term in sympy.Add.make_args(function)), sympy.Integer(0))
     if sympy.count_ops(function) <= DIFFERENCED_OPERATIONS:
         slopes = [sympy.diff(function, s) for s in q]
@@ -121,8 +121,8 @@ def _differences(value: Values, n: int) -> Values:
         h = 1e-6 * (size + 1e-3 * size.max(axis=0, initial=1e-300))
         steps = (h[i] * np.eye(len(x))[i][:, None] for i in range(n))
         slopes = [(value(x + d)[0] - value(x - d)[0]) / (2 * h[i]) for i, d in enumerate(steps)]
-        here = value(x)
-        return np.vstack([here[0], *slopes, here[1]])
+        centre = value(x)
+        return np.vstack([centre[0], *slopes, centre[1]])
 
     return values
 
@@ -134,9 +134,9 @@ def _evaluator(face: Face, symbols: Sequence[Any], exprs: Sequence[Expr]) -> Val
         with np.errstate(all="ignore"):
             fn(*np.full(len(symbols), 0.5))
     except (NameError, NotImplementedError, ModelError) as error:
-        what = getattr(error, "name", None) or "a derivative that is not known"
+        cause = getattr(error, "name", None) or "a derivative that is not known"
         raise ConstraintError(
-            f"unilateral constraint '{face.name}' or its gradient contains {what}, which has no numeric meaning here;"
+            f"unilateral constraint '{face.name}' or its gradient contains {cause}, which has no numeric meaning here;"
             " give f in elementary functions"
         ) from None
 
@@ -144,7 +144,7 @@ def _evaluator(face: Face, symbols: Sequence[Any], exprs: Sequence[Expr]) -> Val
         try:
             return np.array([np.broadcast_to(y, x.shape[1]) for y in fn(*x)], dtype=float)
         except (TypeError, ValueError):  # a function that is not vectorized
-            return np.array([fn(*one) for one in x.T], dtype=float).T
+            return np.array([fn(*point) for point in x.T], dtype=float).T
 
     return values
 
@@ -181,19 +181,19 @@ def _newton(f: Callable[[Array, Any], Array], x: Array, alone: bool = False) -> 
         waits = np.isfinite(step).all(axis=0)
         on[at[~waits]] = False
         for halved in range(STEP_HALVINGS):
-            if not len(one := at[waits]):
+            if not len(indices := at[waits]):
                 break
-            trial = f(x[:, one] + step[:, waits], one)
-            better = np.isfinite(trial).all(axis=0) & (np.abs(trial[0]) < np.abs(value[0, one]))
-            taken = one[better]
-            left = np.abs(trial[0, better]) / np.abs(value[0, taken])
-            moved = np.linalg.norm(step[:, waits][:, better], axis=0) > STEP_ROUNDED * np.linalg.norm(x[:, taken], axis=0)
-            clear = np.abs(value[0, taken]) > STEP_ROUNDED * value[-1, taken]
-            quick = (left < FAST) & (halved == 0) & moved & clear
-            arrived[taken] = quick & (fast[taken] | (left < SQUARED))
-            fast[taken] = quick
-            x[:, taken] += step[:, waits][:, better]
-            value[:, taken] = trial[:, better]
+            trial = f(x[:, indices] + step[:, waits], indices)
+            better = np.isfinite(trial).all(axis=0) & (np.abs(trial[0]) < np.abs(value[0, indices]))
+            accepted = indices[better]
+            reduction = np.abs(trial[0, better]) / np.abs(value[0, accepted])
+            moved = np.linalg.norm(step[:, waits][:, better], axis=0) > STEP_ROUNDED * np.linalg.norm(x[:, accepted], axis=0)
+            clear = np.abs(value[0, accepted]) > STEP_ROUNDED * value[-1, accepted]
+            quick = (reduction < FAST) & (halved == 0) & moved & clear
+            arrived[accepted] = quick & (fast[accepted] | (reduction < SQUARED))
+            fast[accepted] = quick
+            x[:, accepted] += step[:, waits][:, better]
+            value[:, accepted] = trial[:, better]
             waits[waits] = ~better
             step[:, waits] /= 2
         on[at[waits]] = False

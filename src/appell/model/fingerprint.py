@@ -25,9 +25,9 @@ from appell.model.system import System
 def fingerprint(*things: Any) -> str:
     """SHA-256 of objects and everything in them."""
     text = hashlib.sha256()
-    walk = _Parts()
-    for thing in things:
-        text.update(walk(thing))
+    digest_of = _Parts()
+    for obj in things:
+        text.update(digest_of(obj))
     return text.hexdigest()
 
 
@@ -45,31 +45,31 @@ class _Parts:
         if id(thing) in self.inside:
             raise ModelError(f"a {type(thing).__name__} contains itself: it has no digest")
         self.inside.add(id(thing))
-        found = self._digest(thing)
+        digest = self._digest(thing)
         self.inside.remove(id(thing))
-        self.known[id(thing)] = thing, found
-        return found
+        self.known[id(thing)] = thing, digest
+        return digest
 
-    def _digest(self, thing: Any) -> bytes:
-        if thing is None or isinstance(thing, bool | int | str | bytes | float | complex | np.generic | Enum | PurePath | type):
-            return _leaf(thing)
-        if isinstance(thing, np.ndarray):
-            return self._array(thing)
-        if isinstance(thing, sympy.Basic):
-            return self._expression(thing)
-        if isinstance(thing, sympy.MatrixBase):
-            return self._joined("matrix", thing.shape, thing.flat())
-        if isinstance(thing, Mapping):
-            pairs = sorted((self(key), self(value)) for key, value in thing.items())
+    def _digest(self, obj: Any) -> bytes:
+        if obj is None or isinstance(obj, bool | int | str | bytes | float | complex | np.generic | Enum | PurePath | type):
+            return _leaf(obj)
+        if isinstance(obj, np.ndarray):
+            return self._array(obj)
+        if isinstance(obj, sympy.Basic):
+            return self._expression(obj)
+        if isinstance(obj, sympy.MatrixBase):
+            return self._joined("matrix", obj.shape, obj.flat())
+        if isinstance(obj, Mapping):
+            pairs = sorted((self(key), self(value)) for key, value in obj.items())
             return _hash("mapping", *(part for pair in pairs for part in pair))
-        if isinstance(thing, Set):
-            return _hash("set", *sorted(map(self, thing)))
-        if isinstance(thing, tuple | list):
-            return self._joined("sequence", *thing)
-        if is_dataclass(thing):
-            parts = [part for field in fields(thing) for part in (field.name, getattr(thing, field.name))]
-            return self._joined("record", _name(thing), *parts)
-        return self._object(thing)
+        if isinstance(obj, Set):
+            return _hash("set", *sorted(map(self, obj)))
+        if isinstance(obj, tuple | list):
+            return self._joined("sequence", *obj)
+        if is_dataclass(obj):
+            entries = [part for field in fields(obj) for part in (field.name, getattr(obj, field.name))]
+            return self._joined("record", _name(obj), *entries)
+        return self._object(obj)
 
     def _joined(self, *parts: Any) -> bytes:
         return _hash(*map(self, parts))
@@ -89,34 +89,34 @@ class _Parts:
             return self._joined("expression", _name(expr), *expr.args)
         return self._joined("atom", _name(expr), *expr._hashable_content())
 
-    def _object(self, thing: Any) -> bytes:
+    def _object(self, obj: Any) -> bytes:
         """By its `__reduce__`: (function, arguments)."""
-        own = type(thing).__reduce__
-        made = None if own is object.__reduce__ or callable(thing) else thing.__reduce__()
-        if not isinstance(made, tuple) or len(made) < 2:
+        reduce = type(obj).__reduce__
+        reduced = None if reduce is object.__reduce__ or callable(obj) else obj.__reduce__()
+        if not isinstance(reduced, tuple) or len(reduced) < 2:
             raise ModelError(
-                f"a {type(thing).__name__} in the model has no digest, so that a store could not tell it from another one;"
+                f"a {type(obj).__name__} in the model has no digest, so that a store could not tell it from another one;"
                 " give numbers, expressions or tables"
             )
-        if type(thing) is System:  # equivalent descriptions have one digest
-            made = made[0], ({**made[1][0], **thing.said_one_way()},)
-        return self._joined("object", _name(thing), *made[1])
+        if type(obj) is System:  # equivalent descriptions have one digest
+            reduced = reduced[0], ({**reduced[1][0], **obj.said_one_way()},)
+        return self._joined("object", _name(obj), *reduced[1])
 
 
-def _leaf(thing: Any) -> bytes:
-    if isinstance(thing, Enum):
-        return _hash("enum", _name(thing), thing.name)
-    if isinstance(thing, np.generic):
-        return _hash("numpy", thing.dtype.str, thing.tobytes())
-    if isinstance(thing, float):
-        return _hash("float", thing.hex())
-    if isinstance(thing, int) and thing.bit_length() > 10_000:
-        return _hash(type(thing).__name__, hex(thing))  # Python does not print integers of over 4300 digits
-    return _hash(type(thing).__name__, thing if isinstance(thing, bytes) else repr(thing))
+def _leaf(obj: Any) -> bytes:
+    if isinstance(obj, Enum):
+        return _hash("enum", _name(obj), obj.name)
+    if isinstance(obj, np.generic):
+        return _hash("numpy", obj.dtype.str, obj.tobytes())
+    if isinstance(obj, float):
+        return _hash("float", obj.hex())
+    if isinstance(obj, int) and obj.bit_length() > 10_000:
+        return _hash(type(obj).__name__, hex(obj))  # Python does not print integers of over 4300 digits
+    return _hash(type(obj).__name__, obj if isinstance(obj, bytes) else repr(obj))
 
 
-def _name(thing: Any) -> str:
-    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+def _name(obj: Any) -> str:
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
 def _hash(*parts: str | bytes) -> bytes:

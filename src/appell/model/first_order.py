@@ -28,8 +28,8 @@ def read_states(given: Mapping[Any, Any] | None, moved: Mapping[Any, Expr]) -> d
     for key, value in table_of(given, "rates=").items():
         state = StateVariable(key.letter) if isinstance(key, StateVariable) and key.order == 1 else key
         if not isinstance(state, StateVariable) or state.order:
-            what = "a coordinate moves by its velocity, or by kinematics=" if hasattr(key, "level") else "it is none"
-            raise ModelError(f"rates= maps states made by ap.states to their rates; it names {name_in(key)}: {what}")
+            hint = "a coordinate moves by its velocity, or by kinematics=" if hasattr(key, "level") else "it is none"
+            raise ModelError(f"rates= maps states made by ap.states to their rates; it names {name_in(key)}: {hint}")
         if state in rates:
             raise ModelError(f"rates= names the state {state} twice")
         rate: Any = expression(value, f"the rate of {state}")
@@ -42,10 +42,10 @@ def read_states(given: Mapping[Any, Any] | None, moved: Mapping[Any, Expr]) -> d
 
 def refuse_states(expr: Any, where: str) -> None:
     """Raises for states in the inertia."""
-    found = [s for s in jets_of(expr) if isinstance(s, StateVariable)]
-    if found:
+    states = [s for s in jets_of(expr) if isinstance(s, StateVariable)]
+    if states:
         raise ModelError(
-            f"{where} contains the state {found[0]}: first-order states can be in forces, potentials, constraints and walls,"
+            f"{where} contains the state {states[0]}: first-order states can be in forces, potentials, constraints and walls,"
             " not in inertia; a mass that changes is a function of time (ap.prescribed)"
         )
 

@@ -84,15 +84,15 @@ class Friction:
         regularise: Any = None,
         name: str | None = None,
     ):
-        parts = _slip(slip, name)
-        name = _text(parts) if name is None else str(name)
+        components = _slip(slip, name)
+        name = _text(components) if name is None else str(name)
         where = f"friction '{name}'"
         normal = _several(where, normal)
         _check_kind(where, normal, coefficient, static, limit)
         if law not in IMPACT_LAWS:
             raise ConstraintError(f"law= of {where} is one of {', '.join(LAW_NAMES)}, not {shown(law)}")
         set_ = object.__setattr__
-        set_(self, "slip", parts)
+        set_(self, "slip", components)
         set_(self, "normal", normal)
         set_(self, "coefficient", _size(coefficient, f"the coefficient of {where}"))
         set_(self, "static", _size(static, f"the static coefficient of {where}"))
@@ -126,17 +126,17 @@ class Friction:
     @property
     def expressions(self) -> tuple[Expr, ...]:
         """All its expressions."""
-        given = (self.coefficient, self.static, self.limit, self.regularise)
-        return (*self.slip, *(e for e in given if e is not None))
+        optional = (self.coefficient, self.static, self.limit, self.regularise)
+        return (*self.slip, *(e for e in optional if e is not None))
 
     def by_name(self) -> Friction:
         """The same friction with its normal constraints by name."""
-        name = lambda one: one if isinstance(one, str) else one.name
+        name = lambda c: c if isinstance(c, str) else c.name
         normal = tuple(map(name, self.normal)) if isinstance(self.normal, tuple) else self.normal and name(self.normal)
-        made = object.__new__(Friction)
-        for one in fields(self):
-            object.__setattr__(made, one.name, normal if one.name == "normal" else getattr(self, one.name))
-        return made
+        copy = object.__new__(Friction)
+        for f in fields(self):
+            object.__setattr__(copy, f.name, normal if f.name == "normal" else getattr(self, f.name))
+        return copy
 
     def __reduce__(self):
         return _rebuilt, (
@@ -155,36 +155,36 @@ def _rebuilt(slip: Any, normal: Any, coefficient: Any, static: Any, limit: Any, 
     )  # fmt: skip
 
 
-def _text(parts: tuple[Expr, ...]) -> str:
-    text = f"friction along {', '.join(map(str, parts))}"
+def _text(components: tuple[Expr, ...]) -> str:
+    text = f"friction along {', '.join(map(str, components))}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _slip(given: Any, name: str | None) -> tuple[Expr, ...]:
+def _slip(slip: Any, name: str | None) -> tuple[Expr, ...]:
     where = f"the slip of friction '{name}'" if name else "the slip of a friction"
-    given = tuple(given) if isinstance(given, list | tuple | sympy.MatrixBase | sympy.Tuple) else (given,)  # type: ignore[arg-type]
-    if len(given) not in (1, 2, 3):
-        raise ConstraintError(f"{where} has {len(given)} parts; it is one expression, two in a plane or three in space")
-    parts = tuple(expression(one, where) for one in given)
-    for part in parts:
-        jets = jets_of(part)
+    slip = tuple(slip) if isinstance(slip, list | tuple | sympy.MatrixBase | sympy.Tuple) else (slip,)  # type: ignore[arg-type]
+    if len(slip) not in (1, 2, 3):
+        raise ConstraintError(f"{where} has {len(slip)} parts; it is one expression, two in a plane or three in space")
+    components = tuple(expression(e, where) for e in slip)
+    for component in components:
+        jets = jets_of(component)
         rates = [s for s in jets if s.level == 1]
         high = [s for s in jets if s.level > 1]
         if high:
             raise ConstraintError(f"{where} contains {high[0]}; it is a velocity, linear in the velocities")
         if not rates:
-            raise ConstraintError(f"{where}, {part}, contains no velocity; it is the velocity with which surfaces slide")
-        if not is_linear(part, rates):
-            raise ConstraintError(f"{where}, {part}, is not linear in the velocities")
-    twice = [part for k, part in enumerate(parts) if part in parts[:k]]
+            raise ConstraintError(f"{where}, {component}, contains no velocity; it is the velocity with which surfaces slide")
+        if not is_linear(component, rates):
+            raise ConstraintError(f"{where}, {component}, is not linear in the velocities")
+    twice = [component for k, component in enumerate(components) if component in components[:k]]
     if twice:
         raise ConstraintError(f"two parts of {where} are {twice[0]}; they are velocities at right angles")
-    return parts
+    return components
 
 
 def _check_kind(where: str, normal: Any, coefficient: Any, static: Any, limit: Any) -> None:
     if limit is not None:
-        extra = [word for word, x in (("normal", normal), ("coefficient", coefficient), ("static", static)) if x is not None]
+        extra = [key for key, x in (("normal", normal), ("coefficient", coefficient), ("static", static)) if x is not None]
         if extra:
             raise ConstraintError(f"{where} has limit= and {extra[0]}=: give a limit, or a normal with its coefficient")
         return
@@ -209,27 +209,27 @@ def _several(where: str, normal: Any) -> Any:
         return normal
     if not normal:
         raise ConstraintError(f"normal= of {where} is an empty list; name the constraints that press")
-    for one in normal:
-        if isinstance(one, Unilateral | Between):
+    for row in normal:
+        if isinstance(row, Unilateral | Between):
             raise ConstraintError(
-                f"normal= of {where} lists '{one.name}', which is one-sided: a resultant is one of bilateral constraints. Two"
+                f"normal= of {where} lists '{row.name}', which is one-sided: a resultant is one of bilateral constraints. Two"
                 " faces are two contacts: give each a friction of its own"
             )
-        if not isinstance(one, Constraint | str):
-            raise ConstraintError(f"normal= of {where} lists constraints or their names, not {shown(one)}")
+        if not isinstance(row, Constraint | str):
+            raise ConstraintError(f"normal= of {where} lists constraints or their names, not {shown(row)}")
     return normal[0] if len(normal) == 1 else tuple(normal)
 
 
-def _size(given: Any, where: str) -> Expr | None:
+def _size(value: Any, where: str) -> Expr | None:
     """A nonnegative expression, or None."""
-    if given is None:
+    if value is None:
         return None
-    if callable(given) and not isinstance(given, Expr):
+    if callable(value) and not isinstance(value, Expr):
         try:
-            given = given(SPEED)
+            value = value(SPEED)
         except TypeError as error:
             raise ConstraintError(f"{where} is not a function of the sliding speed: {error}") from None
-    size = expression(given, where)
+    size = expression(value, where)
     if size.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo, sympy.I):
         raise ConstraintError(f"{where} is {size}, not a finite real number")
     if size.is_negative:
@@ -239,13 +239,13 @@ def _size(given: Any, where: str) -> Expr | None:
     return size
 
 
-def _width(given: Any, where: str) -> Expr | None:
-    if given is None:
+def _width(value: Any, where: str) -> Expr | None:
+    if value is None:
         return None
-    width = expression(given, f"regularise= of {where}")
+    width = expression(value, f"regularise= of {where}")
     if jets_of(width) or not width.is_positive:
-        said = "a speed above zero, a number or positive parameters"
-        raise ConstraintError(f"regularise= of {where} is {said}, not {shown(given)}")
+        expected = "a speed above zero, a number or positive parameters"
+        raise ConstraintError(f"regularise= of {where} is {expected}, not {shown(value)}")
     return width
 
 
@@ -256,7 +256,7 @@ def read_frictions(system: Any, given: tuple[Friction, ...]) -> tuple[tuple[Fric
     """The frictions with their expressions in the velocities of the system, every symbol known, and the normal of each:
     ("constraint", row), ("face", number), ("constraints", rows) or None."""
     frictions = tuple(_read(system, fr) for fr in given)
-    names = [one.name for one in (*system.constraints, *system.unilateral, *frictions)]
+    names = [row.name for row in (*system.constraints, *system.unilateral, *frictions)]
     for fr in frictions:
         if names.count(fr.name) > 1:
             raise ModelError(f"two constraints are called '{fr.name}'; give them different names")
@@ -267,15 +267,15 @@ def read_frictions(system: Any, given: tuple[Friction, ...]) -> tuple[tuple[Fric
 
 
 def _read(system: Any, fr: Friction) -> Friction:
-    read: dict[str, Any] = {}
-    for word in ("coefficient", "static", "limit", "regularise"):
-        if (e := getattr(fr, word)) is not None:
-            where = f"{word} of friction '{fr.name}'"
-            refuse_multipliers(system, e, where, allowed=word == "limit")
+    expressions: dict[str, Any] = {}
+    for attribute in ("coefficient", "static", "limit", "regularise"):
+        if (e := getattr(fr, attribute)) is not None:
+            where = f"{attribute} of friction '{fr.name}'"
+            refuse_multipliers(system, e, where, allowed=attribute == "limit")
             system._expression(without_multipliers(e.xreplace({SPEED: system.coordinates[0]})), where, level=1)
-            read[word] = system.in_velocities(e)
+            expressions[attribute] = system.in_velocities(e)
     slip: tuple[Any, ...] = tuple(system._expression(s, f"the slip of friction '{fr.name}'", level=1) for s in fr.slip)
-    return Friction(slip if len(slip) > 1 else next(iter(slip)), normal=fr.normal, law=fr.law, name=fr.name, **read)
+    return Friction(slip if len(slip) > 1 else next(iter(slip)), normal=fr.normal, law=fr.law, name=fr.name, **expressions)
 
 
 def _normal(system: Any, fr: Friction) -> tuple[str, Any] | None:
@@ -291,10 +291,10 @@ def _normal(system: Any, fr: Friction) -> tuple[str, Any] | None:
         raise ModelError(f"normal= of friction '{fr.name}' is a constraint of second order, which presses on nothing")
     if len(faces) == 1:
         return "face", faces[0]
-    known = ", ".join(f"'{c.name}'" for c in (*system.constraints, *system.unilateral)) or "none"
+    names = ", ".join(f"'{c.name}'" for c in (*system.constraints, *system.unilateral)) or "none"
     raise ModelError(
         f"normal= of friction '{fr.name}' is '{getattr(fr.normal, 'name', fr.normal)}', which is not a constraint of"
-        f" {system.name}; put it into constraints= too. It has: {known}"
+        f" {system.name}; put it into constraints= too. It has: {names}"
     )
 
 
@@ -308,8 +308,8 @@ def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, Any]
         return
     kind, number = normal
     if kind == "constraints":
-        for one in number:
-            _refuse_slip_along_normal(system, fr, ("constraint", one))
+        for row_index in number:
+            _refuse_slip_along_normal(system, fr, ("constraint", row_index))
         return
     row = system.constraints[number] if kind == "constraint" else system.unilateral[number]
     f: Any = row.residual if kind == "constraint" else row.function
@@ -317,10 +317,10 @@ def _refuse_slip_along_normal(system: Any, fr: Friction, normal: tuple[str, Any]
     if kind == "constraint" and rate.xreplace(dict.fromkeys(system.velocities, sympy.Integer(0))) != 0:
         return  # it moves independently
     n = [sympy.diff(rate, v) for v in system.velocities]
-    for part in fr.slip:
-        if _parallel([sympy.diff(part, v) for v in system.velocities], n, any_length=kind == "constraint"):
+    for component in fr.slip:
+        if _parallel([sympy.diff(component, v) for v in system.velocities], n, any_length=kind == "constraint"):
             raise ModelError(
-                f"the slip of friction '{fr.name}', {part}, is along its own normal '{row.name}': nothing slides in the"
+                f"the slip of friction '{fr.name}', {component}, is along its own normal '{row.name}': nothing slides in the"
                 " direction in which it presses; give the velocity along the face, at right angles to the normal"
             )
 

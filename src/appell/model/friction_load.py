@@ -52,24 +52,24 @@ def refuse_multipliers(system: Any, e: Expr, where: str, *, allowed: bool) -> No
 
 def rows_of_resultant(system: Any, fr: Friction) -> tuple[int, ...]:
     """The indices of the constraints that load a friction together."""
-    found: list[int] = []
+    indices: list[int] = []
     assert isinstance(fr.normal, tuple)
-    for one in fr.normal:
-        name = getattr(one, "name", one)
-        rows = [i for i, c in enumerate(system.constraints) if c is one or c == one or c.name == one]
+    for constraint in fr.normal:
+        name = getattr(constraint, "name", constraint)
+        rows = [i for i, c in enumerate(system.constraints) if c is constraint or c == constraint or c.name == constraint]
         if not rows:
-            faces = [face.name for face in system.unilateral if one in (face.source, face.name)]
-            known = ", ".join(f"'{c.name}'" for c in system.constraints) or "none"
-            why = "is one-sided: two faces are two contacts, each with a friction of its own" if faces else (
-                f"is not a constraint of {system.name}; put it into constraints= too. Its bilateral ones are: {known}"
+            faces = [face.name for face in system.unilateral if constraint in (face.source, face.name)]
+            names = ", ".join(f"'{c.name}'" for c in system.constraints) or "none"
+            reason = "is one-sided: two faces are two contacts, each with a friction of its own" if faces else (
+                f"is not a constraint of {system.name}; put it into constraints= too. Its bilateral ones are: {names}"
             )  # fmt: skip
-            raise ModelError(f"normal= of friction '{fr.name}' lists '{name}', which {why}")
+            raise ModelError(f"normal= of friction '{fr.name}' lists '{name}', which {reason}")
         if system.constraints[rows[0]].order > 1:
             raise ModelError(f"normal= of friction '{fr.name}' lists '{name}' of second order, which presses on nothing")
-        if rows[0] in found:
+        if rows[0] in indices:
             raise ModelError(f"normal= of friction '{fr.name}' lists '{name}' twice")
-        found.append(rows[0])
-    return tuple(found)
+        indices.append(rows[0])
+    return tuple(indices)
 
 
 def load_of(system: Any, i: int) -> Expr | None:
@@ -89,14 +89,14 @@ def with_slope(load: Expr) -> Any:
 def homogeneous(load: Expr) -> bool:
     """Whether L(c Λ) = c L(Λ) for c > 0, at a few points: then it bounds impulses like forces."""
     letters = {s: Dummy() for s in multipliers_in(load)}
-    others = sorted(load.free_symbols - set(letters), key=str)
-    value = numeric_function([*letters.values(), *others], [load.xreplace(letters)])
+    fixed_symbols = sorted(load.free_symbols - set(letters), key=str)
+    value = numeric_function([*letters.values(), *fixed_symbols], [load.xreplace(letters)])
     rng, k = np.random.default_rng(5), len(letters)
     for _ in range(4):
-        lam, rest = rng.normal(size=k), rng.uniform(0.2, 0.9, len(others))
+        lam, fixed = rng.normal(size=k), rng.uniform(0.2, 0.9, len(fixed_symbols))
         with np.errstate(all="ignore"):
-            first, scaled = (float(np.asarray(value(*(c * lam), *rest)).ravel()[0]) for c in (1.0, 3.7))
-        if not abs(scaled - 3.7 * first) <= 1e-11 * abs(scaled):
+            unscaled, scaled = (float(np.asarray(value(*(c * lam), *fixed)).ravel()[0]) for c in (1.0, 3.7))
+        if not abs(scaled - 3.7 * unscaled) <= 1e-11 * abs(scaled):
             return False
     return True
 

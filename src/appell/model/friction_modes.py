@@ -30,23 +30,23 @@ def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | Non
     states = _states(system, mode)
     sigma = {system.friction(key): whole_sign(sign) for key, sign in table_of(signs, "signs= of in_mode").items()}
     closed = {n[1] for n, state in zip(system.normals, states, strict=True) if n and n[0] == "face" and state != "off"}
-    faces, open_ = closing(system, closed)
+    faces, open_faces = closing(system, closed)
     forces = dict(system._given.get("forces") or {})
     sticking: list[Constraint] = []
-    written = {x: sympy.Integer(0) for fr in system.frictions for x in fr.multipliers}  # values of λ_T in forces
+    multiplier_values = {x: sympy.Integer(0) for fr in system.frictions for x in fr.multipliers}  # values of λ_T in forces
     for i, (fr, state) in enumerate(zip(system.frictions, states, strict=True)):
         if state == "stick":
             sticking += [Constraint(s, x.label) for s, x in zip(fr.slip, fr.multipliers, strict=True)]
-            written |= {x: x for x in fr.multipliers}
+            multiplier_values |= {x: x for x in fr.multipliers}
         elif state != "off":
             reactions = sliding_reactions(system, i, fr, state, faces, sigma.get(i, 1))
-            written |= dict(zip(fr.multipliers, reactions, strict=True))
+            multiplier_values |= dict(zip(fr.multipliers, reactions, strict=True))
             for v in system.velocities:
                 push = sum((x * partial(s, v) for x, s in zip(reactions, fr.slip, strict=True)), sympy.Integer(0))
                 forces[v] = forces.get(v, 0) + push
-    forces = {key: symbolic(value, "a force").xreplace(written) for key, value in forces.items()}
+    forces = {key: symbolic(value, "a force").xreplace(multiplier_values) for key, value in forces.items()}
     name = f"{system.name} ({', '.join(f'{fr.name}: {state}' for fr, state in zip(system.frictions, states, strict=True))})"
-    rows = [*system.constraints, *faces.values(), *sticking, *open_, *system.resets]
+    rows = [*system.constraints, *faces.values(), *sticking, *open_faces, *system.resets]
     return system.replace(constraints=rows, forces=forces, name=name)
 
 
@@ -54,8 +54,8 @@ def modes(system: Any) -> Iterator[dict[str, str]]:
     """Every mode: each friction sticks or slides in either direction, or is off if its normal is a face."""
     options = []
     for fr, normal in zip(system.frictions, system.normals, strict=True):
-        words = ["slip"] if fr.regularise is not None else ["stick", "slip+", "slip-"] if fr.parts == 1 else ["stick", "slip"]
-        options.append([*words, "off"] if normal and normal[0] == "face" else words)
+        choices = ["slip"] if fr.regularise is not None else ["stick", "slip+", "slip-"] if fr.parts == 1 else ["stick", "slip"]
+        options.append([*choices, "off"] if normal and normal[0] == "face" else choices)
     names = [fr.name for fr in system.frictions]
     faces = [normal if normal and normal[0] == "face" else None for normal in system.normals]
     for chosen in product(*options):
@@ -68,24 +68,24 @@ def modes(system: Any) -> Iterator[dict[str, str]]:
 
 def whole_sign(sign: Any) -> int:
     """σ of a normal force, +1 or −1."""
-    found = finite(sign, "a sign of in_mode")
-    if found not in (1.0, -1.0):
+    number = finite(sign, "a sign of in_mode")
+    if number not in (1.0, -1.0):
         raise ModelError(f"a sign of in_mode is 1 or -1, not {shown(sign)}")
-    return int(found)
+    return int(number)
 
 
 def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
-    given = {system.friction(key): word for key, word in table_of(mode, "the mode").items()}
-    missing = [fr.name for i, fr in enumerate(system.frictions) if i not in given]
+    state_of = {system.friction(key): state for key, state in table_of(mode, "the mode").items()}
+    missing = [fr.name for i, fr in enumerate(system.frictions) if i not in state_of]
     if missing:
         raise ModelError(f"in_mode says nothing about friction '{missing[0]}'; it is one of {', '.join(WORDS)}")
-    for i, word in given.items():
+    for i, state in state_of.items():
         fr = system.frictions[i]
         smooth = fr.regularise is not None
         words = ("slip", "off") if smooth else ("stick", "slip+", "slip-", "off") if fr.parts == 1 else ("stick", "slip", "off")
-        if not isinstance(word, str) or word not in words:
-            raise ModelError(f"the mode of friction '{fr.name}' is one of {', '.join(words)}, not {shown(word)}")
-    return [given[i] for i in range(len(system.frictions))]
+        if not isinstance(state, str) or state not in words:
+            raise ModelError(f"the mode of friction '{fr.name}' is one of {', '.join(words)}, not {shown(state)}")
+    return [state_of[i] for i in range(len(system.frictions))]
 
 
 def sliding_reactions(system: Any, i: int, fr: Friction, state: str, faces: Mapping[int, Constraint], sign: int) -> list[Expr]:
@@ -94,8 +94,8 @@ def sliding_reactions(system: Any, i: int, fr: Friction, state: str, faces: Mapp
     if fr.regularise is not None:
         u = [s / sympy.sqrt(sum((x**2 for x in fr.slip), fr.regularise**2)) for s in fr.slip]
     elif fr.parts == 1:
-        way = 1 if state == "slip+" else -1
-        u, speed = [sympy.Integer(way)], way * fr.slip[0]
+        direction = 1 if state == "slip+" else -1
+        u, speed = [sympy.Integer(direction)], direction * fr.slip[0]
     else:
         u = [s / speed for s in fr.slip]
     if (load := load_of(system, i)) is not None:
@@ -107,7 +107,7 @@ def sliding_reactions(system: Any, i: int, fr: Friction, state: str, faces: Mapp
         normal = system.constraints[row] if kind == "constraint" else faces[row]
         mu: Any = fr.coefficient
         bound = sign * mu * normal.multiplier
-    return [(-bound * one).xreplace({SPEED: speed}) for one in u]
+    return [(-bound * component).xreplace({SPEED: speed}) for component in u]
 
 
 __all__ = ["in_mode", "modes", "sliding_reactions"]

@@ -33,46 +33,46 @@ def given_in_si(system: Any, start: Any, parameters: Any) -> GivenInSI:
     tables = {"start=": start, "parameters=": parameters}
     if not any(is_quantity(value) for table in tables.values() if isinstance(table, Mapping) for value in table.values()):
         return GivenInSI(start, parameters, {})
-    own = getattr(system, "system", None)  # a compiled run
-    system = own if isinstance(own, System) else system_of(system, "a call with units")
-    known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters, *system.prescribed)}
+    compiled_system = getattr(system, "system", None)  # a compiled run
+    system = compiled_system if isinstance(compiled_system, System) else system_of(system, "a call with units")
+    symbols = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters, *system.prescribed)}
     units: dict[str, Dimensions] = {}
-    begin, values = (_plain(table, known, units, name) for name, table in tables.items())
+    begin, values = (_plain(table, symbols, units, name) for name, table in tables.items())
     wrong = wrong_dimensions(system, units, {})
     if wrong:
         raise ModelError(f"the units that are given do not fit the system: {'; '.join(wrong[:3])}")
     return GivenInSI(begin, values, units)
 
 
-def _plain(table: Any, known: Mapping[str, Any], units: dict[str, Dimensions], name: str) -> Any:
+def _plain(table: Any, symbols: Mapping[str, Any], units: dict[str, Dimensions], name: str) -> Any:
     if not isinstance(table, Mapping):
         return table
-    found = {}
+    plain = {}
     for key, value in table.items():
-        found[key] = value
+        plain[key] = value
         if is_quantity(value):
             text = name_in(key)
-            found[key], own = in_si(value, f"{name[:-1]} of {text}")
-            _note(known.get(text), own, units, text)
-    return found
+            plain[key], unit = in_si(value, f"{name[:-1]} of {text}")
+            _note(symbols.get(text), unit, units, text)
+    return plain
 
 
-def _note(symbol: Any, own: Dimensions, units: dict[str, Dimensions], text: str) -> None:
+def _note(symbol: Any, unit: Dimensions, units: dict[str, Dimensions], text: str) -> None:
     """Records the unit of a symbol, also from that of its velocity."""
     letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (text, 0)
-    base = times(own, SECOND, Fraction(dots))
+    base = times(unit, SECOND, Fraction(dots))
     if units.setdefault(letter, base) != base:
-        raise ModelError(f"the unit of {text}, {said(own)}, does not fit that of {letter}, {said(units[letter])}")
+        raise ModelError(f"the unit of {text}, {said(unit)}, does not fit that of {letter}, {said(units[letter])}")
 
 
 def in_seconds(value: Any, name: str) -> Any:
     """A time, or an array of times, in s; a plain number is already in s."""
     if not is_quantity(value):
         return value
-    found, own = in_si(value, name)
-    if own != SECOND:
-        raise ModelError(f"{name} is a time: {shown(value)} has {said(own)} and should have s")
-    return found
+    seconds, unit = in_si(value, name)
+    if unit != SECOND:
+        raise ModelError(f"{name} is a time: {shown(value)} has {said(unit)} and should have s")
+    return seconds
 
 
 __all__ = ["given_in_si", "in_seconds"]

@@ -53,13 +53,13 @@ def jumps_in(system: System) -> tuple[HiddenJump, ...]:
     rows = zip(system.constraints, system.residuals, strict=True)
     named += [(f"constraint '{c.name}'", f) for c, f in rows if c.order < 2]
     named += [(f"the distance of '{face.name}'", face.function) for face in system.unilateral]
-    found: list[HiddenJump] = []
-    for what, expr in named:
+    jumps: list[HiddenJump] = []
+    for subject, expr in named:
         try:
-            found += [jump._replace(what=what) for jump in hidden_jumps(expr)]
+            jumps += [jump._replace(what=subject) for jump in hidden_jumps(expr)]
         except AppellError:  # what the frames of a tree contain has no value by itself
             continue
-    return tuple(found)
+    return tuple(jumps)
 
 
 @lru_cache(maxsize=256)
@@ -103,17 +103,17 @@ def crossing_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Po
 
 def _surfaces(expr: Expr) -> set[Expr]:
     """c of the surfaces c = 0 at which a part of an expression has a pole or a cut."""
-    found: list[Any] = []
-    for part in nodes_of(expr, sympy.Pow, *_POLES, *_CUT):
-        if isinstance(part, sympy.Pow):
-            found += _factors(part.base) if part.exp.is_negative else []
-        elif isinstance(part, sympy.tan | sympy.sec):
-            found.append(sympy.cos(part.args[0]))
-        elif isinstance(part, sympy.cot | sympy.csc):
-            found.append(sympy.sin(part.args[0]))
+    surfaces: list[Any] = []
+    for node in nodes_of(expr, sympy.Pow, *_POLES, *_CUT):
+        if isinstance(node, sympy.Pow):
+            surfaces += _factors(node.base) if node.exp.is_negative else []
+        elif isinstance(node, sympy.tan | sympy.sec):
+            surfaces.append(sympy.cos(node.args[0]))
+        elif isinstance(node, sympy.cot | sympy.csc):
+            surfaces.append(sympy.sin(node.args[0]))
         else:
-            found += _factors(part.args[0])
-    return {c for c in found if jets_of(c) and not (c.is_nonnegative or c.is_nonpositive)}
+            surfaces += _factors(node.args[0])
+    return {c for c in surfaces if jets_of(c) and not (c.is_nonnegative or c.is_nonpositive)}
 
 
 def _factors(c: Any) -> list[Any]:
@@ -121,7 +121,7 @@ def _factors(c: Any) -> list[Any]:
     if isinstance(c, sympy.Abs):
         return _factors(c.args[0])
     if isinstance(c, sympy.Mul):
-        return [one for factor in c.args for one in _factors(factor)]
+        return [f for factor in c.args for f in _factors(factor)]
     return _factors(c.base) if isinstance(c, sympy.Pow) and c.exp.is_positive else [c]
 
 

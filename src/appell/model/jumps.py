@@ -53,9 +53,9 @@ def refuse_jumps(expr: Expr, where: str, *, smooth: bool = False, time: bool = T
     for atom in sorted(nodes_of(expr, *KINKED), key=str):  # x/|x| is sign(x)
         if not atom.free_symbols:
             continue
-        for one, other, at in changes_of_piece(symbols, piece_of(symbols, atom), time):
-            along = lambda s, a=one, b=other: value()(between(a, b, s))
-            rounding = rounding_along(one, other)
+        for a, b, at in changes_of_piece(symbols, piece_of(symbols, atom), time):
+            along = lambda s, a=a, b=b: value()(between(a, b, s))
+            rounding = rounding_along(a, b)
             if persists_across(along, at, rounding):
                 raise ModelError(
                     f"{where} jumps where {atom} does: that is a blow, which no equation of motion holds; say a wall with"
@@ -74,12 +74,12 @@ def dry_friction(forces: tuple[Expr, ...]) -> str:
     At zero velocity such a force has either direction, and a body stopped by it stays at rest: the steps of a method that
     follows the force across the jump and back shrink to zero.
     """
-    found = [
+    atoms = [
         atom for force in forces for atom in nodes_of(force, *JUMPING) if any(s.level > 0 for s in jets_of(atom))
     ]  # fmt: skip
-    if not found:
+    if not atoms:
         return ""
-    atom = min(found, key=str)
+    atom = min(atoms, key=str)
     return (
         f"a force contains {atom}, which jumps with a velocity: dry friction, whose sticking is a mode of its own and not a"
         f" value of {type(atom).__name__}: ap.Friction says it; tanh(v/w) in place of sign(v), w a small speed, is smooth"
@@ -92,8 +92,8 @@ def between(one: Point, other: Point, share: float) -> Point:
 
 def rounding_along(one: Point, other: Point) -> float:
     """Rounding of the points of a segment, as a fraction of its length; only coordinates that change along it are rounded."""
-    moved = [(abs(b - a), max(abs(a), abs(b))) for a, b in zip(one, other, strict=True) if a != b]
-    return math.ulp(max(far for _, far in moved)) / max(way for way, _ in moved) if moved else math.inf
+    changes = [(abs(b - a), max(abs(a), abs(b))) for a, b in zip(one, other, strict=True) if a != b]
+    return math.ulp(max(size for _, size in changes)) / max(length for length, _ in changes) if changes else math.inf
 
 
 def number_at(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
@@ -145,19 +145,19 @@ def changes_of_piece(
     fixed = [(s.is_positive or not hasattr(s, "level")) and not (time and s == t) for s in symbols]
     for k in range(PAIRS_TRIED + FAR_PAIRS):
         size = 10.0 ** (k % 3 - 0.5)
-        one = [rng.uniform(0.3, 1.5) if still else rng.uniform(-size, size) for still in fixed]
-        other = [x if still else rng.uniform(-size, size) for x, still in zip(one, fixed, strict=True)]
+        a = [rng.uniform(0.3, 1.5) if is_fixed else rng.uniform(-size, size) for is_fixed in fixed]
+        b = [x if is_fixed else rng.uniform(-size, size) for x, is_fixed in zip(a, fixed, strict=True)]
         if distant := k >= PAIRS_TRIED and not all(fixed):
-            i, far = rng.choice([i for i, still in enumerate(fixed) if not still]), 10.0 ** (2 + k % (FARTHEST - 1))
-            other = one.copy()  # only one coordinate is far, and the piece changes with it
-            one[i], other[i] = rng.uniform(-far, far), rng.uniform(-far, far)
-        at = change_of_piece(lambda s, a=one, b=other: piece(between(a, b, s)))
+            i, reach = rng.choice([i for i, is_fixed in enumerate(fixed) if not is_fixed]), 10.0 ** (2 + k % (FARTHEST - 1))
+            b = a.copy()  # only one coordinate is far, and the piece changes with it
+            a[i], b[i] = rng.uniform(-reach, reach), rng.uniform(-reach, reach)
+        at = change_of_piece(lambda s, a=a, b=b: piece(between(a, b, s)))
         if at is not None and distant:  # the pieces are compared over lengths of order 1 there, too
-            place, way = between(one, other, at), [0.0 if still else rng.uniform(-size, size) for still in fixed]
-            one, other = ([x + sign * d for x, d in zip(place, way, strict=True)] for sign in (-1, 1))
-            at = change_of_piece(lambda s, a=one, b=other: piece(between(a, b, s)))
+            change, direction = between(a, b, at), [0.0 if is_fixed else rng.uniform(-size, size) for is_fixed in fixed]
+            a, b = ([x + sign * d for x, d in zip(change, direction, strict=True)] for sign in (-1, 1))
+            at = change_of_piece(lambda s, a=a, b=b: piece(between(a, b, s)))
         if at is not None:
-            yield one, other, at
+            yield a, b, at
 
 
 def change_of_piece(piece: Callable[[float], float]) -> float | None:
@@ -183,9 +183,9 @@ def persists_across(along: Callable[[float], float], at: float, rounding: float)
     short = max(1e-10, VALUES_RESOLVED * rounding)
     (left, right), (low, high) = ([along(at + sign * d) for sign in (-1, 1)] for d in (1e3 * short, short))
     slopes, size = abs(low - left) + abs(high - right), abs(left) + abs(right)
-    far, near = abs(right - left), abs(high - low)
+    wide, narrow = abs(right - left), abs(high - low)
     rough = max(4 * _roughness(along, at, rounding), ROUNDING_OVER_DISTANCE * _scatter(along, at, short))
-    persists = math.isfinite(far) and near > max(far / 2, 1e-9 * size, 1e-14, 1e-4 * slopes, rough)
+    persists = math.isfinite(wide) and narrow > max(wide / 2, 1e-9 * size, 1e-14, 1e-4 * slopes, rough)
     return persists and not _diverges(along, at, rounding)
 
 
@@ -200,9 +200,9 @@ def _diverges(along: Callable[[float], float], at: float, rounding: float) -> bo
     distance, poles by more, what has a limit by less and less."""
     short = max(1e-10, VALUES_RESOLVED * rounding)
     for sign in (-1, 1):
-        far, near, nearest = (along(at + sign * d) for d in (min(1e6 * short, 0.1), 1e3 * short, short))
-        change = abs(nearest - near)
-        if change > max(abs(near - far) / 2, 1e-6 * abs(near)):
+        farthest, middle, nearest = (along(at + sign * d) for d in (min(1e6 * short, 0.1), 1e3 * short, short))
+        change = abs(nearest - middle)
+        if change > max(abs(middle - farthest) / 2, 1e-6 * abs(middle)):
             return True
     return False
 
@@ -215,19 +215,19 @@ def _bends(along: Callable[[float], float], at: float, rounding: float) -> bool:
     if rounding > COARSE_SEGMENT:
         return False
     short = max(1e-6, SLOPES_RESOLVED * rounding)
-    (far, _), (near, size) = bend(100 * short), bend(short)
+    (wide, _), (narrow, size) = bend(100 * short), bend(short)
     rough = 4 * _roughness(along, at, rounding) / short
-    return math.isfinite(far) and near > max(far / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)
+    return math.isfinite(wide) and narrow > max(wide / 2, 1e-4 * size, rough) and not _diverges(along, at, rounding)
 
 
 def _roughness(along: Callable[[float], float], at: float, rounding: float) -> float:
     """Rounding error of the values beside `at`: their second differences over lengths that are too short for a curvature, and
     a hundred roundings of the points times the slope: slopes by several coordinates may cancel."""
-    found, short = [0.0], max(1e-9, 10 * VALUES_RESOLVED * rounding)
+    differences, short = [0.0], max(1e-9, 10 * VALUES_RESOLVED * rounding)
     for sign in (-1, 1):
         a, b, c, d = (along(at + sign * n * short) for n in (1, 2, 3, 4))
-        found += [abs(a - 2 * b + c), abs(b - 2 * c + d), 100 * rounding / short * max(abs(b - a), abs(d - c))]
-    return max(x for x in found if math.isfinite(x))
+        differences += [abs(a - 2 * b + c), abs(b - 2 * c + d), 100 * rounding / short * max(abs(b - a), abs(d - c))]
+    return max(x for x in differences if math.isfinite(x))
 
 
 __all__ = [

@@ -98,8 +98,8 @@ class MeasuredLetter(Parameter):
 
     def __new__(cls, record: MeasuredRecord, column: int) -> Any:
         last = record.rows.shape[1] - 1
-        part = "t" if column == last and last else f"c{column}"
-        self = Symbol.__xnew__(cls, f"{record.name}_{record.digest[:8]}_{part}", real=True)
+        suffix = "t" if column == last and last else f"c{column}"
+        self = Symbol.__xnew__(cls, f"{record.name}_{record.digest[:8]}_{suffix}", real=True)
         self.record, self.column = record, column
         return self
 
@@ -155,7 +155,7 @@ def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str =
         raise ModelError(f"name= must be an identifier, such as 'road', not {shown(name)}")
     if values is None:
         times, values = _series(times, name)
-    x, y = (_in_si(given, name, what) for given, what in ((times, "times"), (values, "values")))
+    x, y = (_in_si(data, name, label) for data, label in ((times, "times"), (values, "values")))
     y, x = _column(y, name, "values"), _column(x, name, "times")
     ends = hold == "zero" and len(x) == len(y) + 1
     if len(x) != len(y) and not ends:
@@ -177,21 +177,21 @@ def sampled(times: Any, values: Any = None, hold: str = "linear", *, name: str =
     return MeasuredRecord(name, hold, knots, rows).expression
 
 
-def _series(given: Any, name: str) -> tuple[Any, Any]:
+def _series(series: Any, name: str) -> tuple[Any, Any]:
     """(times, values) of a series of pandas or an array of xarray, in SI by their attributes `units`."""
-    if hasattr(given, "index") and hasattr(given, "to_numpy") and not hasattr(given, "columns"):
-        return given.index.to_numpy(), _scaled(given.to_numpy(), getattr(given, "attrs", {}), name)
-    dims = getattr(given, "dims", None)
-    if isinstance(dims, tuple) and len(dims) == 1 and dims[0] in getattr(given, "coords", {}):
-        axis = given.coords[dims[0]]
+    if hasattr(series, "index") and hasattr(series, "to_numpy") and not hasattr(series, "columns"):
+        return series.index.to_numpy(), _scaled(series.to_numpy(), getattr(series, "attrs", {}), name)
+    dims = getattr(series, "dims", None)
+    if isinstance(dims, tuple) and len(dims) == 1 and dims[0] in getattr(series, "coords", {}):
+        axis = series.coords[dims[0]]
         times = _scaled(axis.values, axis.attrs, name)
         units = axis.attrs.get("units", "s")
         if unit_of(units)[1] != SECOND:
             raise ModelError(f"the times of the record '{name}' are in {shown(units)}, which is not a unit of time")
-        return times, _scaled(given.values, given.attrs, name)
+        return times, _scaled(series.values, series.attrs, name)
     raise ModelError(
         f"the record '{name}' takes times and values, a pandas Series over its times, or an xarray DataArray over one"
-        f" dimension with its times; not {shown(given)} alone"
+        f" dimension with its times; not {shown(series)} alone"
     )
 
 
@@ -206,14 +206,14 @@ def _scaled(values: Any, attrs: Any, name: str) -> Any:
     return values if factor == 1 else np.asarray(values) * factor
 
 
-def _in_si(given: Any, name: str, what: str) -> Any:
+def _in_si(data: Any, name: str, label: str) -> Any:
     """A pint quantity as numbers in SI; times must have the dimension of time."""
-    if not is_quantity(given):
-        return given
-    found, own = in_si(given, f"the {what} of the record '{name}'")
-    if what == "times" and own != SECOND:
-        raise ModelError(f"the times of the record '{name}' are in {said(own)}, which is not a unit of time")
-    return found
+    if not is_quantity(data):
+        return data
+    numbers, unit = in_si(data, f"the {label} of the record '{name}'")
+    if label == "times" and unit != SECOND:
+        raise ModelError(f"the times of the record '{name}' are in {said(unit)}, which is not a unit of time")
+    return numbers
 
 
 def _pieces(x: Array, y: Array, hold: str) -> tuple[Array, Array]:
@@ -228,25 +228,25 @@ def _pieces(x: Array, y: Array, hold: str) -> tuple[Array, Array]:
     return x, np.column_stack([CubicSpline(x, y).c[::-1].T, x[:-1]])
 
 
-def _column(given: Any, name: str, what: str) -> Array:
-    refuse_large(given, f"the {what} of the record '{name}'")
+def _column(data: Any, name: str, label: str) -> Array:
+    refuse_large(data, f"the {label} of the record '{name}'")
     try:
-        given = unmasked(given)
-        array = np.array(given, dtype=float) if np.asarray(given).dtype.kind in "fiub" else None
+        data = unmasked(data)
+        array = np.array(data, dtype=float) if np.asarray(data).dtype.kind in "fiub" else None
     except Exception:  # conversion of a foreign object may raise anything
         array = None
     if array is None:
-        raise ModelError(f"the {what} of the record '{name}' must be real numbers")
+        raise ModelError(f"the {label} of the record '{name}' must be real numbers")
     if array.ndim != 1:
         raise ModelError(
-            f"the {what} of the record '{name}' must have shape (n,), not {array.shape}; several channels are several records"
+            f"the {label} of the record '{name}' must have shape (n,), not {array.shape}; several channels are several records"
         )
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         more = f", and so are {len(bad) - 1} more" if len(bad) > 1 else ""
         gap = "a gap" if np.isnan(array[bad[0]]) else "not finite"
         raise ModelError(
-            f"sample {bad[0]} of the record '{name}' is {gap} among its {what}{more}; leave it out, or fill it, before the run"
+            f"sample {bad[0]} of the record '{name}' is {gap} among its {label}{more}; leave it out, or fill it, before the run"
         )
     return array
 
@@ -261,8 +261,8 @@ def records_of(symbols: Iterable[Any]) -> list[MeasuredRecord]:
     letters = letters_of(symbols)
     if not letters:
         return []
-    found = {letter.record.digest + letter.record.name: letter.record for letter in letters}
-    return [found[key] for key in sorted(found)]
+    by_key = {letter.record.digest + letter.record.name: letter.record for letter in letters}
+    return [by_key[key] for key in sorted(by_key)]
 
 
 def schedule_of(symbols: tuple[Any, ...]) -> Schedule | None:
@@ -272,9 +272,9 @@ def schedule_of(symbols: tuple[Any, ...]) -> Schedule | None:
         return None
     tables, columns = [], []
     for record in records_of(letters):
-        own = [letter for letter in letters if letter.name.startswith(f"{record.name}_{record.digest[:8]}_")]
-        tables.append((record.knots, record.rows[:, [letter.column for letter in own]]))
-        columns += [symbols.index(letter) for letter in own]
+        letters_of_record = [letter for letter in letters if letter.name.startswith(f"{record.name}_{record.digest[:8]}_")]
+        tables.append((record.knots, record.rows[:, [letter.column for letter in letters_of_record]]))
+        columns += [symbols.index(letter) for letter in letters_of_record]
     return Schedule(*together(tables), tuple(columns))
 
 

@@ -26,21 +26,21 @@ PARTIAL = (sympy.log, sympy.asin, sympy.acos, sympy.acosh, sympy.atanh)
 
 def may_have_values(system: System) -> bool:
     """Whether the system contains a root or logarithm of coordinates that is defined somewhere."""
-    parts = [*system._expressions(), *system.residuals, *system.rates.values(), *(face.function for face in system.unilateral)]
-    arguments = [node.args[0] for part in parts for node in nodes_of(part, *PARTIAL)]
-    powers = [node for part in parts for node in nodes_of(part, sympy.Pow)]
+    terms = [*system._expressions(), *system.residuals, *system.rates.values(), *(face.function for face in system.unilateral)]
+    arguments = [node.args[0] for e in terms for node in nodes_of(e, *PARTIAL)]
+    powers = [node for e in terms for node in nodes_of(e, sympy.Pow)]
     roots = [node.base for node in powers if not (node.exp.is_Rational and node.exp.q % 2)]
-    found = [e for e in (*arguments, *roots) if jets_of(e)]
-    return bool(found) and not any(e.is_negative for e in roots)
+    partial_domains = [e for e in (*arguments, *roots) if jets_of(e)]
+    return bool(partial_domains) and not any(e.is_negative for e in roots)
 
 
 def placed(system: S, start: Any, parameters: Any = None) -> S:
     """The system checked near a start with these parameters, if it could not be checked at random states; else unchanged."""
     if not getattr(system, "unplaced", ""):
         return system
-    whole: Any = system
-    sample = _numbers(whole, start, parameters)
-    return system if sample is None else whole.replace(sample=sample)
+    unplaced: Any = system
+    sample = _numbers(unplaced, start, parameters)
+    return system if sample is None else unplaced.replace(sample=sample)
 
 
 def state_near(system: Any, start: Any) -> tuple[float, Array, Array] | None:
@@ -55,17 +55,17 @@ def state_near(system: Any, start: Any) -> tuple[float, Array, Array] | None:
 def _numbers(system: Any, *tables: Any) -> dict[Any, float] | None:
     """Symbol → value of states and parameters in tables by symbol or name; None if a value is not a number, which is reported
     where the start is read."""
-    known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
-    found: dict[Any, float] = {}
-    for given in tables:
-        for key, value in given.items() if isinstance(given, Mapping) else ():
-            if text_of(key) not in known:
+    symbols = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
+    numbers: dict[Any, float] = {}
+    for table in tables:
+        for key, value in table.items() if isinstance(table, Mapping) else ():
+            if text_of(key) not in symbols:
                 continue
             try:
-                found[known[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
+                numbers[symbols[text_of(key)]] = float(np.asarray(value, dtype=float).ravel()[0])
             except Exception:  # conversion of a foreign value may raise anything
                 return None
-    return found
+    return numbers
 
 
 def require_placed(system: Any) -> None:

@@ -51,7 +51,7 @@ def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
     if not system.prescribed:
         _check_span(system, span)
         return system, parameters
-    values, rest = values_of(system, parameters, span)
+    values, others = values_of(system, parameters, span)
     missing = [f for f in system.prescribed if f not in values]
     if missing:
         f = missing[0]
@@ -59,51 +59,51 @@ def settled(system: S, parameters: Any, span: Span = None) -> tuple[S, Any]:
             f"no value for the prescribed function '{f}' of {system.name}; give parameters={{{f}: …}}: an expression in ap.t, a"
             " table (times, values), or a function of t"
         )
-    found = with_values(system, tuple(values.items()))
-    _check_span(found, span)
-    return found, rest
+    substituted = with_values(system, tuple(values.items()))
+    _check_span(substituted, span)
+    return substituted, others
 
 
 def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
     """Substitutes measured records for parameters that have them as values, for example an input u."""
     if not isinstance(parameters, Mapping):
         return system, parameters
-    held = {key: value for key, value in parameters.items() if isinstance(value, Expr) and records_of(value.free_symbols)}
-    known = {str(s): s for s in system.parameters}
-    table = {known[str(key)]: value for key, value in held.items() if str(key) in known}
+    records = {key: value for key, value in parameters.items() if isinstance(value, Expr) and records_of(value.free_symbols)}
+    symbols = {str(s): s for s in system.parameters}
+    table = {symbols[str(key)]: value for key, value in records.items() if str(key) in symbols}
     if not table:
         return system, parameters
     for symbol, value in table.items():
         if any(symbol.assumptions0.get(rule) for rule, _ in RULES):
             raise ModelError(f"parameter '{symbol}' was declared with an assumption, which no record is checked for; drop it")
-        strange = [s for s in value.free_symbols if s != t and not isinstance(s, Parameter)]
-        if strange:
-            raise ModelError(f"the value of '{symbol}' contains {strange[0]}; it is made of records, ap.t and parameters")
+        foreign = [s for s in value.free_symbols if s != t and not isinstance(s, Parameter)]
+        if foreign:
+            raise ModelError(f"the value of '{symbol}' contains {foreign[0]}; it is made of records, ap.t and parameters")
     names = set(map(str, table))
     return recorded(system, tuple(table.items())), {key: x for key, x in parameters.items() if str(key) not in names}
 
 
 @remembered
 def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
-    given = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
-    return system.replace(**given, prescription=dict(system.prescription))  # a plain table, so that the system can be pickled
+    changed = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
+    return system.replace(**changed, prescription=dict(system.prescription))  # a plain table, so that the system can be pickled
 
 
 def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[Prescribed, Expr], dict[Any, Any]]:
     """(prescribed function → expression, the other parameters); by symbol or name."""
-    known = {str(f): f for f in system.prescribed}
-    values, rest = {}, {}
+    functions = {str(f): f for f in system.prescribed}
+    values, others = {}, {}
     for key, value in as_table(system.parameters, parameters).items():
         if isinstance(key, Prescribed) and key.order:
             raise ModelError(f"the value of {key} follows from that of {key.letter}; give parameters={{{key.letter}: …}} alone")
-        if text_of(key) not in known:
-            rest[key] = value
+        if text_of(key) not in functions:
+            others[key] = value
             continue
-        f = known[text_of(key)]
+        f = functions[text_of(key)]
         if f in values:
             raise ModelError(f"the value of the prescribed function '{f}' is given twice, by symbol and by name")
         values[f] = _expression(system, f, value, span)
-    return values, rest
+    return values, others
 
 
 def _expression(system: System, f: Prescribed, value: Any, span: Span) -> Expr:
@@ -128,15 +128,15 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 2
 
 
-def _pieces(f: Prescribed, one: Any, other: Any) -> PiecewisePolynomial:
+def _pieces(f: Prescribed, data: Any, second: Any) -> PiecewisePolynomial:
     """The piecewise polynomial of (times, values) or (function, (start, end))."""
-    if not callable(one) or isinstance(one, sympy.Basic):
-        return from_table(f.letter, one, other)
+    if not callable(data) or isinstance(data, sympy.Basic):
+        return from_table(f.letter, data, second)
     try:
-        first, last = map(float, other)
+        first, last = map(float, second)
     except Exception:  # the __float__ or __iter__ of a foreign object may raise anything
-        raise ModelError(f"'{f}' is (times, values) or (function, (start, end)), not (…, {shown(other)})") from None
-    return from_callable(f.letter, one, (first, last))
+        raise ModelError(f"'{f}' is (times, values) or (function, (start, end)), not (…, {shown(second)})") from None
+    return from_callable(f.letter, data, (first, last))
 
 
 def _checked(f: Prescribed, value: Any) -> Expr:
@@ -156,9 +156,9 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
     """
     for record in records_of(value.free_symbols):
         if order - 1 > record.smooth:
-            what = ("its values jump", "its slope jumps", "", "its third derivative jumps")[record.smooth + 1]
+            defect = ("its values jump", "its slope jumps", "", "its third derivative jumps")[record.smooth + 1]
             raise ModelError(
-                f"'{f}' is needed with {order} derivatives, and the record given for it has hold='{record.hold}': {what} at"
+                f"'{f}' is needed with {order} derivatives, and the record given for it has hold='{record.hold}': {defect} at"
                 " every sample, which would be a blow; use hold='cubic', or leave out the noise first"
             )
     if order and value.has(*KINKED):
@@ -172,14 +172,14 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
 
 def needed(system: System, f: Prescribed) -> int:
     """The number of derivatives of f in the equations of motion."""
-    given: list[tuple[Any, int]] = [(system.potential, 0), *((Q, 0) for Q in system.forces)]
-    given += [(rate, 0 if q in system.states else 1) for q, rate in system.rates.items()]
-    given += [(expr, 1) for expr in system._expressions()[:1]]
-    given += [(r, 2 - c.order) for r, c in zip(system.residuals, system.constraints, strict=True)]
-    given += [(face.function, 2) for face in system.unilateral]
-    given += [(e, 0) for reset in system.resets for e in reset.expressions]
-    own = lambda s: isinstance(s, Prescribed) and s.letter == f.letter
-    return max((s.order + more for expr, more in given for s in expr.free_symbols if own(s)), default=0)
+    uses: list[tuple[Any, int]] = [(system.potential, 0), *((Q, 0) for Q in system.forces)]
+    uses += [(rate, 0 if q in system.states else 1) for q, rate in system.rates.items()]
+    uses += [(expr, 1) for expr in system._expressions()[:1]]
+    uses += [(r, 2 - c.order) for r, c in zip(system.residuals, system.constraints, strict=True)]
+    uses += [(face.function, 2) for face in system.unilateral]
+    uses += [(e, 0) for reset in system.resets for e in reset.expressions]
+    is_f = lambda s: isinstance(s, Prescribed) and s.letter == f.letter
+    return max((s.order + order for expr, order in uses for s in expr.free_symbols if is_f(s)), default=0)
 
 
 def _check_span(system: System, span: Span) -> None:
@@ -201,8 +201,8 @@ def tables(system: System) -> list[PiecewisePolynomial]:
     """The splines among the values of a system's prescribed functions."""
     if not system.prescription:
         return []
-    found = [node for expr in system.prescription.values() for node in expr.atoms(PiecewisePolynomial)]
-    return sorted(set(found), key=lambda pieces: pieces.name)  # type: ignore[return-value]
+    splines = [node for expr in system.prescription.values() for node in expr.atoms(PiecewisePolynomial)]
+    return sorted(set(splines), key=lambda pieces: pieces.name)  # type: ignore[return-value]
 
 
 @remembered
@@ -210,14 +210,14 @@ def with_values(system: System, values: tuple[tuple[Prescribed, Expr], ...]) -> 
     """The system with expressions in t for its prescribed functions."""
     prescription = {**system.prescription, **dict(values)}
     table = jets(dict(values))
-    given = {key: put(_with_names(value) if key == "constraints" else value, table) for key, value in system._given.items()}
-    return system.replace(**{**given, "prescription": prescription})
+    changed = {key: put(_with_names(value) if key == "constraints" else value, table) for key, value in system._given.items()}
+    return system.replace(**{**changed, "prescription": prescription})
 
 
 def _with_names(constraints: Any) -> Any:
     """Bare expressions as constraints, named with f and not with its value."""
-    named = lambda one: Constraint(one) if isinstance(one, Expr) else one
-    return [named(one) for one in constraints] if isinstance(constraints, list | tuple) else named(constraints)
+    named = lambda c: Constraint(c) if isinstance(c, Expr) else c
+    return [named(c) for c in constraints] if isinstance(constraints, list | tuple) else named(constraints)
 
 
 def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
@@ -261,9 +261,9 @@ def driven(system: System, parameters: Any, span: Span = None) -> tuple[System, 
     """
     if not system.prescribed:
         return system, parameters
-    values, rest = values_of(system, parameters, span)
-    some = _some if span is None else lambda f: stand_in(f, span)
-    return with_values(system, tuple((f, values[f] if f in values else some(f)) for f in system.prescribed)), rest
+    values, others = values_of(system, parameters, span)
+    stand_in_for = _some if span is None else lambda f: stand_in(f, span)
+    return with_values(system, tuple((f, values[f] if f in values else stand_in_for(f)) for f in system.prescribed)), others
 
 
 def stand_in(f: Prescribed, span: tuple[float, float], order: int = 0) -> Any:

@@ -54,8 +54,8 @@ class Reset:
         if getattr(guard, "is_Relational", False) or getattr(guard, "is_Boolean", False) or isinstance(guard, bool):
             raise ModelError(f"{where} is an expression that falls through zero, as y - 1, not {shown(guard)}")
         if not isinstance(map, Mapping) or not map:
-            said = "maps states to their values after the event, {x.d: -x.d}"
-            raise ModelError(f"map= of reset '{name}' {said}, not {shown(map)}")
+            expected = "maps states to their values after the event, {x.d: -x.d}"
+            raise ModelError(f"map= of reset '{name}' {expected}, not {shown(map)}")
         values = {key: expression(value, f"reset '{name}': the value of {name_in(key)}") for key, value in map.items()}
         set_ = object.__setattr__
         set_(self, "guard", expression(guard, where))
@@ -78,32 +78,32 @@ class Reset:
 def read_resets(system: Vocabulary, given: Iterable[Reset], taken: Iterable[str]) -> tuple[Reset, ...]:
     """Resets in the velocities of a system, values by symbol; taken: names of its constraints."""
     names = set(taken)
-    found = []
+    resets = []
     for reset in given:
         if reset.name in names:
             raise ModelError(f"two constraints are called '{reset.name}'; give them different names")
         names.add(reset.name)
-        found.append(_read(system, reset))
-    return tuple(found)
+        resets.append(_read(system, reset))
+    return tuple(resets)
 
 
 def _read(system: Vocabulary, reset: Reset) -> Reset:
-    known = {str(s): s for s in (*system.positions, *system.velocities)}
+    names = {str(s): s for s in (*system.positions, *system.velocities)}
     where = f"reset '{reset.name}'"
     guard = system._expression(reset.guard, f"the guard of {where}", level=1)
-    if not guard.free_symbols & {t, *known.values()} and not any(isinstance(s, Jet) for s in guard.free_symbols):
+    if not guard.free_symbols & {t, *names.values()} and not any(isinstance(s, Jet) for s in guard.free_symbols):
         raise ModelError(f"the guard of {where} is {shown(guard)}, which does not change along a motion: it never falls")
     values: dict[Any, Expr] = {}
     for key, value in reset.map.items():
         name = name_in(key)
-        if name not in known:
-            moved = [str(q) for q in system.coordinates if name == str(q.d)]
-            hint = f": the rate of {moved[0]} follows from the speeds, name those" if moved else did_you_mean(name, list(known))
-            states = ", ".join(known)
+        if name not in names:
+            rates = [str(q) for q in system.coordinates if name == str(q.d)]
+            hint = f": the rate of {rates[0]} follows from the speeds, name those" if rates else did_you_mean(name, list(names))
+            states = ", ".join(names)
             raise ModelError(f"{where} maps {name}, which is not a state of {system.name}; its states are {states}{hint}")
-        if known[name] in values:
+        if names[name] in values:
             raise ModelError(f"{where} maps {name} twice")
-        values[known[name]] = system._expression(value, f"{where}, the value of {name}", level=1)
+        values[names[name]] = system._expression(value, f"{where}, the value of {name}", level=1)
     return Reset(guard, values, reset.name)
 
 

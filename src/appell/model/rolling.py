@@ -59,10 +59,10 @@ def roll(
     e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
     rows = contact.rows(e, sideways and (e is None or not plane_motion))  # no sideways slip in plane motion
     rows = {key: _tidy(row) for key, row in rows.items()}
-    kept = [Constraint(row, f"{name}: {key}") for key, row in rows.items() if row != 0]
-    if not kept:
+    constraints = [Constraint(row, f"{name}: {key}") for key, row in rows.items() if row != 0]
+    if not constraints:
         raise ModelError(f"'{name}' rolls by itself: every row of its contact is satisfied identically")
-    return kept
+    return constraints
 
 
 def slide(body: RigidBody, radius: Any, *, axis: Any, on: Any, name: str | None = None) -> tuple[list[Constraint], list[Expr]]:
@@ -74,9 +74,9 @@ def slide(body: RigidBody, radius: Any, *, axis: Any, on: Any, name: str | None 
     e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
     rows = [Constraint(_tidy(row), f"{name}: {key}") for key, row in contact.holonomic(e).items()]
     slip = contact.v - contact.r * (contact.R * contact.omega).cross(contact.arm(e))
-    first = contact.tangent()
-    first = first / _root(_tidy(first.dot(first)))
-    return rows, [_tidy(tangent.dot(slip)) for tangent in (first, contact.n.cross(first))]
+    tangent_ = contact.tangent()
+    tangent_ = tangent_ / _root(_tidy(tangent_.dot(tangent_)))
+    return rows, [_tidy(tangent.dot(slip)) for tangent in (tangent_, contact.n.cross(tangent_))]
 
 
 class _Contact:
@@ -89,25 +89,25 @@ class _Contact:
         self.spin = body.omega(frame="space")
 
     def rows(self, e: Matrix | None, sideways: bool) -> dict[str, Expr]:
-        found = self.holonomic(e)
+        rows = self.holonomic(e)
         if e is None:
             w = self.v - self.r * self.spin.cross(self.n)
-            return found | {key: t.dot(w) for key, t in self.tangents.items()}
-        a, s, way, way_body = self.disc(e)
-        found["along"] = self.v.dot(way) - self.r * self.omega.dot(e)
+            return rows | {key: t.dot(w) for key, t in self.tangents.items()}
+        a, s, heading, heading_body = self.disc(e)
+        rows["along"] = self.v.dot(heading) - self.r * self.omega.dot(e)
         if sideways:
-            side = (self.R * e - a * self.n) / s
-            found["across"] = self.v.dot(side) + self.r * s * self.omega.dot(way_body)
-        return found
+            sideways_ = (self.R * e - a * self.n) / s
+            rows["across"] = self.v.dot(sideways_) + self.r * s * self.omega.dot(heading_body)
+        return rows
 
     def disc(self, e: Matrix) -> tuple[Expr, Expr, Matrix, Matrix]:
         """a = n·e, s, the heading (e × n)/s on inertial axes and on those of the body."""
         n_body = (self.R.T * self.n).applyfunc(_tidy)
         a = _tidy(n_body.dot(e))
         s = _root(_tidy(1 - a**2))
-        way_body = (e.cross(n_body) / s).applyfunc(sympy.cancel if not s.has(sympy.Pow) else lambda x: x)
-        way = ((self.R * e).cross(self.n) / s).applyfunc(_tidy)
-        return a, s, way, way_body
+        heading_body = (e.cross(n_body) / s).applyfunc(sympy.cancel if not s.has(sympy.Pow) else lambda x: x)
+        heading = ((self.R * e).cross(self.n) / s).applyfunc(_tidy)
+        return a, s, heading, heading_body
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
         raise NotImplementedError
@@ -128,11 +128,11 @@ class _OnPlane(_Contact):
     """n·p = height."""
 
     def __init__(self, body: RigidBody, r: Expr, up: Any, height: Any, belt: Any):
-        first = Matrix([1, 0, 0]) if up[0] == 0 else Matrix([-up[1], up[0], 0]) if up[1] != 0 else Matrix([0, 1, 0])
-        first = first.normalized()
+        tangent = Matrix([1, 0, 0]) if up[0] == 0 else Matrix([-up[1], up[0], 0]) if up[1] != 0 else Matrix([0, 1, 0])
+        tangent = tangent.normalized()
         self.height = height
-        tangents = {"x": first, "y": up.cross(first)}
-        super().__init__(body, r, up, tangents, belt[0] * first + belt[1] * up.cross(first))
+        tangents = {"x": tangent, "y": up.cross(tangent)}
+        super().__init__(body, r, up, tangents, belt[0] * tangent + belt[1] * up.cross(tangent))
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
         if self.height is None:
@@ -151,10 +151,10 @@ class _OnDistance(_Contact):
         _refuse_moving(F, f"the surface under '{name}'")
         n = Matrix([sympy.diff(F, c) for c in p])
         _refuse_no_distance(F, n, p, name)
-        place: Any = body.position
-        here: Any = dict(zip(p, place, strict=True))
-        self.F = F.subs(here, simultaneous=True)
-        n = n.applyfunc(lambda c: c.subs(here, simultaneous=True))
+        position: Any = body.position
+        at_centre: Any = dict(zip(p, position, strict=True))
+        self.F = F.subs(at_centre, simultaneous=True)
+        n = n.applyfunc(lambda c: c.subs(at_centre, simultaneous=True))
         axes = {"x": Matrix([1, 0, 0]), "y": Matrix([0, 1, 0]), "z": Matrix([0, 0, 1])}
         super().__init__(body, r, n, axes, sympy.zeros(3, 1))
 
@@ -202,18 +202,18 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
         belt = items_of(belt, f"belt= under '{name}'") if listed else ()
         if len(belt) != 2:
             raise ModelError(f"belt= under '{name}' has two components, along the plane: belt=(vx, vy)")
-        moves = [_finite(expression(b, f"belt= under '{name}'"), f"belt= under '{name}'") for b in belt]
+        velocities = [_finite(expression(b, f"belt= under '{name}'"), f"belt= under '{name}'") for b in belt]
         n = _unit(up, f"up= of the plane under '{name}'")
         _refuse_moving(n, f"up= of the plane under '{name}'")
-        return _OnPlane(body, r, n, place, Matrix([*moves]))
+        return _OnPlane(body, r, n, place, Matrix([*velocities]))
     level = height is not None and expression(height, f"the height of the plane under '{name}'") == 0
     if not level or any(expression(b, f"belt= under '{name}'") != 0 for b in items_of(belt, f"belt= under '{name}'")):
         raise ModelError(f"height= and belt= under '{name}' are for planes; write them into the surface on=")
     if callable(on) and not isinstance(on, sympy.Basic):
         return _OnDistance(body, r, on, name)
     try:
-        given: Any = on
-        (u, w), place = given
+        pair: Any = on
+        (u, w), place = pair
     except Exception:  # the argument cannot be unpacked
         raise ModelError(f"on= under '{name}' is a function of (x, y, z), or ((u, w), [x, y, z]); not {shown(on)}") from None
     if not all(isinstance(c, Coordinate) and not c.order for c in (u, w)):
@@ -221,32 +221,32 @@ def _contact(body: RigidBody, r: Expr, on: Any, up: Any, height: Any, belt: Sequ
     return _OnPoints(body, r, vector(place, f"the surface under '{name}'"), u, w)
 
 
-def _unit(given: Any, what: str, entries: Sequence[int] = (2, 3)) -> Matrix:
-    if isinstance(given, str):
-        if given not in ("x", "y", "z"):
-            raise ModelError(f"{what} is {shown(given)}; write 'x', 'y', 'z' or three components")
-        return Matrix([int(given == i) for i in "xyz"])
-    if not isinstance(given, Sequence | sympy.MatrixBase) or len(items_of(given, what)) not in entries:
-        raise ModelError(f"{what} is {shown(given)}; write 'x', 'y', 'z' or three components")
-    e = _finite(vector(given, what), what)
+def _unit(value: Any, description: str, entries: Sequence[int] = (2, 3)) -> Matrix:
+    if isinstance(value, str):
+        if value not in ("x", "y", "z"):
+            raise ModelError(f"{description} is {shown(value)}; write 'x', 'y', 'z' or three components")
+        return Matrix([int(value == i) for i in "xyz"])
+    if not isinstance(value, Sequence | sympy.MatrixBase) or len(items_of(value, description)) not in entries:
+        raise ModelError(f"{description} is {shown(value)}; write 'x', 'y', 'z' or three components")
+    e = _finite(vector(value, description), description)
     if all(c == 0 for c in e):
-        raise ModelError(f"{what} has length 0; axis=None is for a ball")
+        raise ModelError(f"{description} has length 0; axis=None is for a ball")
     size = _root(_tidy(e.dot(e)))
     return e if size == 1 else e / size
 
 
-def _finite(value: Any, what: str) -> Any:
+def _finite(value: Any, description: str) -> Any:
     if value.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo):
-        raise ModelError(f"{what} is {value}; it must be finite")
+        raise ModelError(f"{description} is {value}; it must be finite")
     return value
 
 
-def _refuse_moving(value: Any, what: str) -> None:
+def _refuse_moving(value: Any, description: str) -> None:
     """Raises for a normal or distance that depends on time: the tangential motion of the surface is then not known."""
-    moving = sorted((s for s in value.free_symbols if s == t or isinstance(s, Jet | Prescribed)), key=str)
-    if moving:
+    varying = sorted((s for s in value.free_symbols if s == t or isinstance(s, Jet | Prescribed)), key=str)
+    if varying:
         raise ModelError(
-            f"{what} contains {moving[0]}, so it moves, but it does not say how its points move; give the points,"
+            f"{description} contains {varying[0]}, so it moves, but it does not say how its points move; give the points,"
             " on=((u, w), [x, y, z]), which move with u and w held"
         )
 

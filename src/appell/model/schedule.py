@@ -47,20 +47,20 @@ class Schedule:
     def following(self, time: float, direction: float, far: float) -> float:
         """The first knot after a time in a direction, ±far where there is none; a knot within rounding of the time does not
         count."""
-        near = KNOT_ROUNDING * (abs(time) + abs(self._times[0]) + abs(self._times[-1]))
+        rounding = KNOT_ROUNDING * (abs(time) + abs(self._times[0]) + abs(self._times[-1]))
         if direction > 0:
-            k = bisect_right(self._times, time + near)
+            k = bisect_right(self._times, time + rounding)
             return self._times[k] if k < len(self._times) else far
-        k = bisect_left(self._times, time - near)
+        k = bisect_left(self._times, time - rounding)
         return self._times[k - 1] if k else -far
 
     def row(self, time: Any) -> Array:
         """Values at a time, (r,), or at several, (m, r); NaN outside the record."""
         time = np.asarray(time, dtype=float)
         k = np.clip(np.searchsorted(self.knots, time, side="right") - 1, 0, len(self.rows) - 1)
-        found = self.rows[k]
+        values = self.rows[k]
         outside = ~((time >= self.knots[0] - self._slack) & (time <= self.knots[-1] + self._slack))
-        return np.where(outside[..., None], np.nan, found) if outside.any() else found
+        return np.where(outside[..., None], np.nan, values) if outside.any() else values
 
     @cached_property
     def _places(self) -> NDArray[np.intp]:
@@ -111,7 +111,7 @@ def together(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     knots = np.unique(np.concatenate([knots for knots, _ in tables]))
     knots = knots[(knots >= first) & (knots <= last)]
     middle = (knots[:-1] + knots[1:]) / 2
-    return knots, np.hstack([rows[np.searchsorted(own, middle) - 1] for own, rows in tables])
+    return knots, np.hstack([rows[np.searchsorted(own_knots, middle) - 1] for own_knots, rows in tables])
 
 
 __all__ = ["KNOT_SPACINGS", "RECORD_SLACK", "Schedule", "together"]

@@ -78,29 +78,29 @@ class Sided(NamedTuple):
 def sided(system: System) -> Sided | None:
     """The system with its sides; None if there are no switching surfaces."""
     reader = _SideReader()
-    written = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
-    given = {key: transformed(value, reader) for key, value in written.items()}
+    arguments = {key: value for key, value in system._given.items() if key not in ("constraints", "prescription")}
+    sided_arguments = {key: transformed(value, reader) for key, value in arguments.items()}
     in_symbols = _in_symbols(system)  # distances of the round bodies of a tree have no kinks
-    given["constraints"] = [_item(item, reader, in_symbols) for item in _items(system._given["constraints"])]
+    sided_arguments["constraints"] = [_item(item, reader, in_symbols) for item in _items(system._given["constraints"])]
     if not reader.sides:
         return None
     named = sum([*reader.sides.values(), *system.parameters], sympy.Integer(0))  # some occur only in conditions
-    made = system.replace(**given, prescription={**system.prescription, Prescribed("sides"): named})
+    result = system.replace(**sided_arguments, prescription={**system.prescription, Prescribed("sides"): named})
     kinked: set[Any] = set()  # sides that the gradient of an energy depends on
     for energy in ("potential", "kinetic") if in_symbols else ("potential",):
-        kinked |= getattr(made, energy).free_symbols if _jumps(getattr(system, energy), "an energy", smooth=True) else set()
-    kinked |= {s for wall in made.unilateral for s in wall.function.free_symbols}
-    return Sided(made, tuple(replace(s, jumps=True) if s.side in kinked else s for s in reader.surfaces))
+        kinked |= getattr(result, energy).free_symbols if _jumps(getattr(system, energy), "an energy", smooth=True) else set()
+    kinked |= {s for wall in result.unilateral for s in wall.function.free_symbols}
+    return Sided(result, tuple(replace(s, jumps=True) if s.side in kinked else s for s in reader.surfaces))
 
 
 @remembered
 def bends(system: System) -> tuple[Expr, ...]:
     """c of each surface c(t, q, q̇) = 0, in the symbols of the system; without floor(x), which has no single surface, and
     jumps."""
-    found = sided(system)
+    sided_system = sided(system)
     decided: dict[Any, Any] = {}  # side → sign(c)
     values: list[Any] = []
-    for surface in found.surfaces if found is not None else ():
+    for surface in sided_system.surfaces if sided_system is not None else ():
         if not surface.step:
             values.append(surface.first.args[0].xreplace(decided))
             decided[surface.side] = sympy.sign(values[-1])
@@ -110,18 +110,18 @@ def bends(system: System) -> tuple[Expr, ...]:
 @remembered
 def faced(system: System) -> System | None:
     """The system with sides whose surfaces are also faces, located like walls; None if that is not possible."""
-    found = sided(system)
-    if found is None or system.unilateral or system.frictions:
+    sided_system = sided(system)
+    if sided_system is None or system.unilateral or system.frictions:
         return None
-    if any(surface.step or any(s.level for s in jets_of(surface.guard)) for surface in found.surfaces):
+    if any(surface.step or any(s.level for s in jets_of(surface.guard)) for surface in sided_system.surfaces):
         return None
-    sides = {surface.side for surface in found.surfaces}
-    if any(surface.first.free_symbols & sides for surface in found.surfaces):  # it jumps where another side changes
+    sides = {surface.side for surface in sided_system.surfaces}
+    if any(surface.first.free_symbols & sides for surface in sided_system.surfaces):  # it jumps where another side changes
         return None
-    rows = _items(found.system._given["constraints"])
+    rows = _items(sided_system.system._given["constraints"])
     try:
-        faces = [Unilateral(surface.guard, name=f"side of {surface.text}") for surface in found.surfaces]
-        return found.system.replace(constraints=[*rows, *faces])
+        faces = [Unilateral(surface.guard, name=f"side of {surface.text}") for surface in sided_system.surfaces]
+        return sided_system.system.replace(constraints=[*rows, *faces])
     except AppellError:  # a surface without a gradient, or never reached
         return None
 
@@ -129,29 +129,29 @@ def faced(system: System) -> System | None:
 @remembered
 def unlocated(system: System) -> str:
     """A sentence on forces that jump with positions or velocities and are not located; empty if there are none."""
-    found = sided(system)
-    known = system if found is None else found.system
-    values = (known.potential, *known.forces, *known.rates.values(), *(e for fr in known.frictions for e in fr.expressions))
-    left = [node for value in values for node in nodes_of(value, *_JUMPS) if jets_of(node)]
-    if not left:
+    sides = sided(system)
+    model = system if sides is None else sides.system
+    values = (model.potential, *model.forces, *model.rates.values(), *(e for fr in model.frictions for e in fr.expressions))
+    jumps = [node for value in values for node in nodes_of(value, *_JUMPS) if jets_of(node)]
+    if not jumps:
         return ""
     return (
-        f"a force jumps with {min(left, key=str)}, and the places where it does are not located: a step that is longer than a"
+        f"a force jumps with {min(jumps, key=str)}, and the places where it does are not located: a step that is longer than a"
         " region in which a force acts may not see it. Give max_step=, or a smooth function"
     )
 
 
 def _items(constraints: Any) -> list[Any]:
     """Constraints as a list; bare expressions keep their names."""
-    one = isinstance(constraints, Expr | Constraint | Unilateral | Between | Friction | Reset)
-    return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if one else constraints)]
+    is_single = isinstance(constraints, Expr | Constraint | Unilateral | Between | Friction | Reset)
+    return [Constraint(item) if isinstance(item, Expr) else item for item in ([constraints] if is_single else constraints)]
 
 
 def _item(item: Any, reader: _SideReader, bends: bool) -> Any:
     """A constraint with sides. A wall has them if its distance jumps, with `bends` also if its normal does (a ridge)."""
     if isinstance(item, Unilateral | Between):
-        parts = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
-        return transformed(item, reader) if any(_jumps(part, item.name, smooth=bends) for part in parts) else item
+        bounds = [getattr(item, name) for name in ("function", "lower", "upper") if hasattr(item, name)]
+        return transformed(item, reader) if any(_jumps(bound, item.name, smooth=bends) for bound in bounds) else item
     if isinstance(item, Reset):  # its guard may jump, and its map is not part of the equations
         return item
     if isinstance(item, Friction):  # its own law handles zero velocity
@@ -159,8 +159,8 @@ def _item(item: Any, reader: _SideReader, bends: bool) -> Any:
         for name in ("slip", "coefficient", "static", "limit"):
             object.__setattr__(twin, name, transformed(getattr(item, name), reader.positions))
         normal: Any = item.normal
-        read = tuple(_item(one, reader, bends) for one in normal) if isinstance(normal, tuple) else _item(normal, reader, bends)
-        object.__setattr__(twin, "normal", read)
+        normals = tuple(_item(c, reader, bends) for c in normal) if isinstance(normal, tuple) else _item(normal, reader, bends)
+        object.__setattr__(twin, "normal", normals)
         return twin
     return transformed(item, reader)
 
@@ -184,8 +184,8 @@ def _in_symbols(system: System) -> bool:
 def _decides(expr: Any, highest: int) -> bool:
     """Whether it depends only on coordinates, velocities up to a level, time and parameters."""
     jets = jets_of(expr)
-    known = all(s == t or isinstance(s, Parameter | Jet) for s in expr.free_symbols)
-    return known and bool(jets) and all(s.level <= highest for s in jets)
+    is_known = all(s == t or isinstance(s, Parameter | Jet) for s in expr.free_symbols)
+    return is_known and bool(jets) and all(s.level <= highest for s in jets)
 
 
 def _root_of_nothing_negative(expr: Any) -> bool:
@@ -195,12 +195,12 @@ def _root_of_nothing_negative(expr: Any) -> bool:
 
 def _continued(value: Any, when: Any) -> Any:
     """The value of a case with powers that are real beyond its condition, too: (-x)**(3/2) for x < 0. Steps look beyond it."""
-    true: Any = when.args if isinstance(when, sympy.And) else (when,)
-    ordered: list[Any] = [c for c in true if isinstance(c, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le)]
+    conditions: Any = when.args if isinstance(when, sympy.And) else (when,)
+    ordered: list[Any] = [c for c in conditions if isinstance(c, sympy.Gt | sympy.Ge | sympy.Lt | sympy.Le)]
     positive = [c.gts - c.lts for c in ordered]
-    powers = [one for one in value.atoms(sympy.Pow) if not one.exp.is_integer]
-    bounded = {one for one in powers for c in positive if (one.base / c).cancel().is_positive}
-    return value.xreplace({one: sympy.Abs(one.base) ** one.exp for one in bounded})
+    powers = [power for power in value.atoms(sympy.Pow) if not power.exp.is_integer]
+    bounded = {power for power in powers for c in positive if (power.base / c).cancel().is_positive}
+    return value.xreplace({power: sympy.Abs(power.base) ** power.exp for power in bounded})
 
 
 @remembered
@@ -212,8 +212,8 @@ def refuse_ridges(system: System) -> None:
     if _in_symbols(system):
         return
     for wall in system.unilateral:
-        outside = wall.function.replace(lambda e: e.is_Pow and not e.exp.is_integer, lambda e: sympy.Dummy(real=True))
-        if nodes_of(outside, *KINKED) and _jumps(wall.function, wall.name, smooth=True):
+        without_roots = wall.function.replace(lambda e: e.is_Pow and not e.exp.is_integer, lambda e: sympy.Dummy(real=True))
+        if nodes_of(without_roots, *KINKED) and _jumps(wall.function, wall.name, smooth=True):
             raise ModelError(
                 f"unilateral constraint '{wall.name}' of a tree has a ridge, where its normal jumps, which an ensemble does not"
                 f" notice: {shown(wall.function)}; give each side as a constraint of its own"
@@ -231,18 +231,18 @@ class _SideReader:
     @property
     def surfaces(self) -> tuple[SwitchSurface, ...]:
         """The surfaces in an order in which each depends only on sides before it."""
-        found: list[SwitchSurface] = []
-        said: dict[Any, Any] = {}  # side → sign(c) or floor(x), for messages
+        surfaces: list[SwitchSurface] = []
+        sign_of: dict[Any, Any] = {}  # side → sign(c) or floor(x), for messages
         for c, side in self.sides.items():
-            written = c.args[0].xreplace(said) if isinstance(c, sympy.floor) else c.xreplace(said)
+            written = c.args[0].xreplace(sign_of) if isinstance(c, sympy.floor) else c.xreplace(sign_of)
             if isinstance(c, sympy.floor):
-                x, text, said[side] = c.args[0], f"sin(pi*({written}))", sympy.floor(written, evaluate=False)
-                found += [SwitchSurface(x - side, side, c, text, -1, 1), SwitchSurface(side + 1 - x, side, c, text, 1, 1)]
+                x, text, sign_of[side] = c.args[0], f"sin(pi*({written}))", sympy.floor(written, evaluate=False)
+                surfaces += [SwitchSurface(x - side, side, c, text, -1, 1), SwitchSurface(side + 1 - x, side, c, text, 1, 1)]
                 continue
-            edges, said[side] = self.edges.get(c, set()), sympy.sign(written, evaluate=False)
+            edges, sign_of[side] = self.edges.get(c, set()), sympy.sign(written, evaluate=False)
             edge = next(iter(edges)) if len(edges) == 1 else 0
-            found.append(SwitchSurface(side * c, side, sympy.sign(c), str(written), 0, edge, bool(edges)))
-        return tuple(found)
+            surfaces.append(SwitchSurface(side * c, side, sympy.sign(c), str(written), 0, edge, bool(edges)))
+        return tuple(surfaces)
 
     def __call__(self, expr: Any) -> Any:
         """The expression with conditions on positions and velocities replaced."""
@@ -284,11 +284,11 @@ class _SideReader:
             return reduce(self._larger if isinstance(expr, sympy.Max) else self._smaller, args)
         if isinstance(expr, sympy.Abs):
             return self._side(args[0]) * args[0]
-        given: Any = args if nodes_of(expr, *_JUMPS) != {expr} else expr.args  # interval bounds handle kinks
+        operands: Any = args if nodes_of(expr, *_JUMPS) != {expr} else expr.args  # interval bounds handle kinks
         if isinstance(expr, sympy.sign | sympy.Heaviside):
-            side = self._side(given[0], 0)
+            side = self._side(operands[0], 0)
             return side if isinstance(expr, sympy.sign) else (1 + side) / 2
-        side = self._side(given[0] - given[1], 1 if isinstance(expr, sympy.Ge | sympy.Lt) else -1)
+        side = self._side(operands[0] - operands[1], 1 if isinstance(expr, sympy.Ge | sympy.Lt) else -1)
         return side > 0 if isinstance(expr, sympy.Gt | sympy.Ge) else side < 0
 
     def _larger(self, one: Any, other: Any) -> Any:
@@ -301,12 +301,12 @@ class _SideReader:
         """σ of c = 0, a number if the sign of c is fixed; edge: the side to which c = 0 belongs, None where nothing jumps."""
         if c.is_positive or c.is_negative:
             return sympy.sign(c)
-        way = -1 if -c in self.sides else 1
-        if way * c not in self.sides:
+        sign = -1 if -c in self.sides else 1
+        if sign * c not in self.sides:
             self.sides[c] = Parameter(f"side of {c}", real=True)
         if edge is not None:
-            self.edges.setdefault(way * c, set()).add(way * edge)
-        return way * self.sides[way * c]
+            self.edges.setdefault(sign * c, set()).add(sign * edge)
+        return sign * self.sides[sign * c]
 
 
 __all__ = ["Sided", "SwitchSurface", "bends", "faced", "refuse_ridges", "sided", "unlocated"]

@@ -39,8 +39,8 @@ def _ends(between: Any, what: str) -> tuple[Any, Any]:
 
 
 def _point(end: Any, what: str) -> Matrix:
-    place: Any = getattr(end, "position", end)
-    return Matrix(vector(list(place.flat()) if isinstance(place, sympy.MatrixBase) else place, f"an end of {what}"))
+    position: Any = getattr(end, "position", end)
+    return Matrix(vector(list(position.flat()) if isinstance(position, sympy.MatrixBase) else position, f"an end of {what}"))
 
 
 @checked_keywords()
@@ -85,8 +85,8 @@ class Spring:
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
         """Its expressions, each with the highest order of derivatives allowed."""
-        own = [self.scalar] if self.between is None else list(self.between)
-        return [(e, 0) for e in (*own, self.stiffness, self.length)]
+        lengths = [self.scalar] if self.between is None else list(self.between)
+        return [(e, 0) for e in (*lengths, self.stiffness, self.length)]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
         """No forces besides its potential."""
@@ -119,8 +119,8 @@ class Damper:
     @property
     def expressions(self) -> list[tuple[Expr, int]]:
         """Its expressions, each with the highest order of derivatives allowed."""
-        own = [self.scalar] if self.between is None else list(self.between)
-        return [*((e, 0) for e in own), (self.damping, 1)]
+        lengths = [self.scalar] if self.between is None else list(self.between)
+        return [*((e, 0) for e in lengths), (self.damping, 1)]
 
     def generalized(self, rates: Rates, velocities: Sequence[Symbol]) -> list[Expr]:
         """Q_i = −c ṡ ∂ṡ/∂v_i, (nv,)."""

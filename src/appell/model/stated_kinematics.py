@@ -26,8 +26,8 @@ def read_coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tupl
     for item in items_of(given, "coordinates="):
         for q in item.coordinates if isinstance(item, Quaternion) else [item]:
             if not isinstance(q, Coordinate) or q.order:
-                what = "a velocity; list the coordinate" if isinstance(q, Coordinate) else "not one"
-                raise ModelError(f"coordinates= takes symbols made by ap.coordinates; {name_in(q)} is {what}")
+                kind = "a velocity; list the coordinate" if isinstance(q, Coordinate) else "not one"
+                raise ModelError(f"coordinates= takes symbols made by ap.coordinates; {name_in(q)} is {kind}")
             if q in coordinates:
                 raise ModelError(f"the coordinate {q} is listed twice")
             coordinates.append(q)
@@ -35,13 +35,13 @@ def read_coordinates(given: Iterable[Any]) -> tuple[tuple[Coordinate, ...], tupl
                 quaternions.setdefault(q.quaternion, item if isinstance(item, Quaternion) else Quaternion(q.quaternion))
     if not coordinates:
         raise ModelError("a system needs at least one coordinate")
-    own: dict[Coordinate, tuple[Jet, ...]] = {q: (q.d,) for q in coordinates}
+    velocities_of: dict[Coordinate, tuple[Jet, ...]] = {q: (q.d,) for q in coordinates}
     for ball in quaternions.values():
         missing = [q for q in ball.coordinates if q not in coordinates]
         if missing:
             raise ModelError(f"quaternion '{ball.name}' is incomplete: {missing[0]} is missing from coordinates=")
-        own.update(zip(ball.coordinates, [ball.rates, (), (), ()], strict=True))
-    return tuple(coordinates), tuple(quaternions.values()), own
+        velocities_of.update(zip(ball.coordinates, [ball.rates, (), (), ()], strict=True))
+    return tuple(coordinates), tuple(quaternions.values()), velocities_of
 
 
 def read_velocities(
@@ -66,13 +66,13 @@ def read_velocities(
     if len(set(given)) < len(given):
         raise ModelError("a speed is listed twice")
     quaternion_rates = {w for ball in quaternions for w in ball.rates}
-    rest = [
+    own_velocities = [
         v
         for q in coordinates
         for v in own[q]
         if v not in given and (v in quaternion_rates or q not in rates)
     ]  # fmt: skip
-    velocities = (*given, *rest)
+    velocities = (*given, *own_velocities)
     for q in coordinates:
         rates.setdefault(q, q.d)
         _check_rate(q, rates[q], coordinates, velocities)
@@ -84,12 +84,12 @@ def read_velocities(
 
 def refuse_other_axes(bodies: Sequence[Any], quaternions: Sequence[Quaternion]) -> None:
     """Raises unless a body's quaternion has the same axes and names of rates as the one among the coordinates."""
-    known = {ball.name: ball for ball in quaternions}
+    stated = {ball.name: ball for ball in quaternions}
     for body in bodies:
-        own = getattr(body, "orientation", None)
-        if isinstance(own, Quaternion) and own.name in known and own != known[own.name]:
+        frame = getattr(body, "orientation", None)
+        if isinstance(frame, Quaternion) and frame.name in stated and frame != stated[frame.name]:
             raise ModelError(
-                f"the rates of quaternion '{own.name}' have other axes or names in coordinates= than in body '{body.name}';"
+                f"the rates of quaternion '{frame.name}' have other axes or names in coordinates= than in body '{body.name}';"
                 " give the same ap.quaternion to both"
             )
 

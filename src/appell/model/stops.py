@@ -71,29 +71,29 @@ def read_stops(system: System, stop: Any) -> dict[str, Stop]:
         return {}
     if isinstance(stop, list | tuple | set):
         raise ModelError("stop= is an expression, or several by name, {'apex': ap.falling(y.d)}; several have no names here")
-    given = stop if isinstance(stop, Mapping) else {"stop": stop}
-    if not given:
+    by_name = stop if isinstance(stop, Mapping) else {"stop": stop}
+    if not by_name:
         raise ModelError("stop={} has no condition; leave it out, or give one, {'apex': ap.falling(y.d)}")
-    found = {}
-    for key, value in given.items():
+    stops = {}
+    for key, value in by_name.items():
         name = name_in(key)
-        one = condition(value, f"stop '{name}'")
-        _check(system, name, one.expression)
-        found[name] = one
-    return found
+        stop_ = condition(value, f"stop '{name}'")
+        _check(system, name, stop_.expression)
+        stops[name] = stop_
+    return stops
 
 
 def _check(system: System, name: str, e: Any) -> None:
-    known = {t, *system.positions, *system.velocities, *system.parameters}
-    inside = system.in_velocities(e).free_symbols
-    for s in sorted(inside - known, key=str):
+    allowed = {t, *system.positions, *system.velocities, *system.parameters}
+    occurring = system.in_velocities(e).free_symbols
+    for s in sorted(occurring - allowed, key=str):
         kind = "an acceleration" if isinstance(s, Jet) and s.level >= 2 else f"unknown to '{system.name}'"
         raise ModelError(f"stop '{name}' contains {s}, {kind}; it is made of t, coordinates, velocities, states and parameters")
-    if not inside & {t, *system.positions, *system.velocities}:
+    if not occurring & {t, *system.positions, *system.velocities}:
         raise ModelError(
             f"stop '{name}' is {shown(e)}, which contains neither the time nor coordinates, velocities or states: it never"
             " passes through zero between two readings of a control"
-            if inside
+            if occurring
             else f"stop '{name}' is {shown(e)}, a number: it never passes through zero"
         )
 

@@ -38,8 +38,8 @@ def from_sympy(model: Any, *, name: str = "system") -> System:
     for kind, converter in CONVERTERS.items():
         if isinstance(model, kind):
             return converter(model, name)
-    known = ", ".join(kind.__name__ for kind in CONVERTERS)
-    raise ModelError(f"from_sympy takes {known} of sympy.physics.mechanics, not {type(model).__name__}")
+    accepted = ", ".join(kind.__name__ for kind in CONVERTERS)
+    raise ModelError(f"from_sympy takes {accepted} of sympy.physics.mechanics, not {type(model).__name__}")
 
 
 class _Translation:
@@ -81,15 +81,15 @@ def _loads(
 ) -> dict[Any, Expr]:
     """Q_i = Σ F·∂v_P/∂u_i + τ·∂ω/∂u_i over the loads (point or frame, vector); v_P and ω may be written in q̇ = rates(u)."""
     forces: dict[Any, Expr] = {}
-    for where, vector in loads:
+    for location, vector in loads:
         if vector == 0:
             continue
-        is_frame = isinstance(where, mechanics.ReferenceFrame)
-        speed = (where.ang_vel_in(frame) if is_frame else where.vel(frame)).xreplace(rates)
+        is_frame = isinstance(location, mechanics.ReferenceFrame)
+        speed = (location.ang_vel_in(frame) if is_frame else location.vel(frame)).xreplace(rates)
         for u in velocities:
-            part = translate(speed.diff(u, frame, var_in_dcm=False).dot(vector))
+            force = translate(speed.diff(u, frame, var_in_dcm=False).dot(vector))
             key = translate(u)
-            forces[key] = forces.get(key, sympy.Integer(0)) + part
+            forces[key] = forces.get(key, sympy.Integer(0)) + force
     return {key: Q for key, Q in forces.items() if Q != 0}
 
 
@@ -101,13 +101,13 @@ def _from_lagrange(model: Any, name: str) -> System:
     at_rest = L.subs(velocities)
     qd = [x.diff(dynamicsymbols._t) for x in q]
     holonomic = list(model._hol_coneqs)
-    rest = [c for c in model.coneqs if c not in [h.diff(dynamicsymbols._t) for h in holonomic]]
+    nonholonomic = [c for c in model.coneqs if c not in [h.diff(dynamicsymbols._t) for h in holonomic]]
     return System(
         coordinates=list(translate.coordinates.values()),
         kinetic=L - at_rest,
         potential=-at_rest,
         forces=_loads(model.forcelist or (), model.inertial, qd, translate, {}),
-        constraints=[translate(c) for c in (*holonomic, *rest)],
+        constraints=[translate(c) for c in (*holonomic, *nonholonomic)],
         name=name,
     )
 
@@ -123,9 +123,9 @@ def _from_kane(model: Any, name: str) -> System:
 
 def _from_system(model: Any, name: str) -> System:
     translate = _Translation(model.q, model.u, model.u_aux)
-    given = [e for e in model.kdes if e != 0]
-    kinematics = sympy.solve(given, [x.diff(dynamicsymbols._t) for x in model.q], dict=True)
-    if not kinematics and given:
+    equations = [e for e in model.kdes if e != 0]
+    kinematics = sympy.solve(equations, [x.diff(dynamicsymbols._t) for x in model.q], dict=True)
+    if not kinematics and equations:
         raise ModelError("the kinematic differential equations cannot be solved for the rates of the coordinates")
     rates = kinematics[0] if kinematics else {}
     loads = [(load.location, load.vector) for load in model.loads]
@@ -150,26 +150,26 @@ def _potential(model: Any) -> Any:
 
 def _others(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[Any]) -> list[Any]:
     """The velocity rows that are not combinations of derivatives of the holonomic constraints and of earlier rows."""
-    known = [h.diff(dynamicsymbols._t).xreplace(rates) for h in holonomic]
-    kept: list[Any] = []
+    spanned = [h.diff(dynamicsymbols._t).xreplace(rates) for h in holonomic]
+    independent: list[Any] = []
     for row in (symbolic(row, "a constraint").xreplace(rates) for row in rows):
-        if _rank([*known, row], velocities) > _rank(known, velocities):
-            kept.append(row)
-            known.append(row)
-    return kept
+        if _rank([*spanned, row], velocities) > _rank(spanned, velocities):
+            independent.append(row)
+            spanned.append(row)
+    return independent
 
 
 def _rank(rows: list[Any], velocities: list[Any]) -> int:
     """The rank of the rows as functions of the velocities, at random points."""
     if not rows:
         return 0
-    found = sympy.Matrix(rows)
-    found = found.jacobian(velocities).row_join(found.xreplace(dict.fromkeys(velocities, sympy.Integer(0))))
-    symbols = sorted(found.atoms(AppliedUndef, Derivative) | found.free_symbols, key=str)
+    A = sympy.Matrix(rows)
+    A = A.jacobian(velocities).row_join(A.xreplace(dict.fromkeys(velocities, sympy.Integer(0))))
+    symbols = sorted(A.atoms(AppliedUndef, Derivative) | A.free_symbols, key=str)
     ranks = []
     for k in range(2):
-        place = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53, 30) for i, s in enumerate(symbols)}
-        numbers = np.array(found.xreplace(place).doit().evalf(30).tolist(), dtype=np.float64)
+        point = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53, 30) for i, s in enumerate(symbols)}
+        numbers = np.array(A.xreplace(point).doit().evalf(30).tolist(), dtype=np.float64)
         ranks.append(rank(numbers))
     return max(ranks)
 
@@ -186,83 +186,83 @@ def _from_bodies(
     bodies = list(bodies)
     T = mechanics.kinetic_energy(frame, *bodies) if bodies else sympy.Integer(0)
     substitution = {x: rate for x, rate in rates.items() if isinstance(x, Derivative) and x != rate}
-    inside = lambda e: translate(symbolic(e, "a constraint").xreplace(substitution))
-    given: dict[str, Any] = {
+    convert = lambda e: translate(symbolic(e, "a constraint").xreplace(substitution))
+    arguments: dict[str, Any] = {
         "coordinates": list(translate.coordinates.values()),
         "potential": translate(potential),
         "forces": _loads(loads, frame, translate.velocities, translate, substitution),
-        "constraints": [inside(c) for c in constraints],
+        "constraints": [convert(c) for c in constraints],
         "speeds": list(translate.speeds.values()),
         "kinematics": {translate.coordinates[x.expr]: translate(rate) for x, rate in substitution.items()},
         "name": name,
     }
-    system = System(**given, kinetic=inside(T))
-    if not given["speeds"] or not bodies:
+    system = System(**arguments, kinetic=convert(T))
+    if not arguments["speeds"] or not bodies:
         return system
-    placed = _placed(system, bodies, frame, inside, given, inside(T))
+    placed = _placed(system, bodies, frame, convert, arguments, convert(T))
     if placed is not None:
         return placed
-    taken = {x.letter for x in (*given["coordinates"], *given["speeds"])}
-    places = [_MassCentre(body, frame, inside, taken) for body in bodies]
-    given["coordinates"] += [x for place in places for x in place.rates]
-    given["kinematics"] |= {x: rate for place in places for x, rate in place.rates.items()}
+    letters = {x.letter for x in (*arguments["coordinates"], *arguments["speeds"])}
+    centres = [_MassCentre(body, frame, convert, letters) for body in bodies]
+    arguments["coordinates"] += [x for centre in centres for x in centre.rates]
+    arguments["kinematics"] |= {x: rate for centre in centres for x, rate in centre.rates.items()}
     try:
-        System(**given, kinetic=inside(T))
+        System(**arguments, kinetic=convert(T))
     except ModelError as error:
         if "nonholonomic" not in str(error):
             raise
-        rolling = System(**given, bodies=[place.body(frame, inside) for place in places])
-        return _checked(rolling, inside(T))
+        rolling = System(**arguments, bodies=[centre.body(frame, convert) for centre in centres])
+        return _checked(rolling, convert(T))
     return system
 
 
-def _placed(system: System, bodies: list[Any], frame: Any, inside: Any, given: dict[str, Any], kinetic: Expr) -> System | None:
+def _placed(system: System, bodies: list[Any], frame: Any, convert: Any, args: dict[str, Any], kinetic: Expr) -> System | None:
     """The system with its bodies, if their positions are known relative to a fixed point and agree with SymPy's velocities;
     else None.
 
     Forms that take accelerations of points (Kane's, Appell's) then apply.
     """
-    made: list[Particle | RigidBody] = []
+    converted: list[Particle | RigidBody] = []
     for body in bodies:
         centre = body.masscenter if isinstance(body, mechanics.RigidBody) else body.point
         origin = _fixed_point(centre, frame)
         if origin is None:
             return None
-        position = [inside(e) for e in centre.pos_from(origin).to_matrix(frame)]
-        moved = [total_derivative(e, system.rates) for e in position]
-        said = [inside(e) for e in centre.vel(frame).to_matrix(frame)]
-        if not all(map(_equal, moved, said)):
+        position = [convert(e) for e in centre.pos_from(origin).to_matrix(frame)]
+        rates_of_position = [total_derivative(e, system.rates) for e in position]
+        velocity = [convert(e) for e in centre.vel(frame).to_matrix(frame)]
+        if not all(map(_equal, rates_of_position, velocity)):
             return None
-        made.append(_in_our_words(body, position, frame, inside))
+        converted.append(_in_our_words(body, position, frame, convert))
     try:
-        return _checked(System(**given, bodies=made), kinetic)
+        return _checked(System(**args, bodies=converted), kinetic)
     except ModelError:
         return None
 
 
 def _fixed_point(point: Any, frame: Any) -> Any:
     """A point at rest in the frame whose distance from a point is known, or None."""
-    seen, queue = {point}, [point]
+    visited, queue = {point}, [point]
     for p in queue:
         if p._vel_dict.get(frame) == 0:
             return p
-        for other in p._pos_dict:
-            if other not in seen:
-                seen.add(other)
-                queue.append(other)
+        for neighbour in p._pos_dict:
+            if neighbour not in visited:
+                visited.add(neighbour)
+                queue.append(neighbour)
     return None
 
 
-def _in_our_words(body: Any, position: Any, frame: Any, inside: Any) -> Particle | RigidBody:
+def _in_our_words(body: Any, position: Any, frame: Any, convert: Any) -> Particle | RigidBody:
     """A SymPy body at a position as ours."""
-    mass = inside(body.mass)
+    mass = convert(body.mass)
     carried = _at_rest(mass)
     if not isinstance(body, mechanics.RigidBody):
         return Particle(mass, position, name=str(body.name), carried=carried)
-    own = body.frame
-    inertia = body.central_inertia.to_matrix(own).applyfunc(lambda e: inside(sympy.trigsimp(e)))
-    turned = frame.dcm(own).applyfunc(inside)
-    return RigidBody(mass, inertia, position, turned, name=str(body.name), carried=carried, carried_omega=_at_rest(inertia))
+    axes = body.frame
+    inertia = body.central_inertia.to_matrix(axes).applyfunc(lambda e: convert(sympy.trigsimp(e)))
+    rotation = frame.dcm(axes).applyfunc(convert)
+    return RigidBody(mass, inertia, position, rotation, name=str(body.name), carried=carried, carried_omega=_at_rest(inertia))
 
 
 class _MassCentre:
@@ -298,12 +298,12 @@ def _checked(system: System, kinetic: Expr) -> System:
 
 def _equal(one: Expr, other: Expr) -> bool:
     """Whether two expressions agree at two random points."""
-    apart = one - other
+    difference = one - other
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
     for k in range(2):
-        at = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(symbols)}
-        size = abs(sympy.N(one.xreplace(at))) + abs(sympy.N(other.xreplace(at)))
-        if abs(sympy.N(apart.xreplace(at))) > 1e-9 * size:
+        point = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(symbols)}
+        size = abs(sympy.N(one.xreplace(point))) + abs(sympy.N(other.xreplace(point)))
+        if abs(sympy.N(difference.xreplace(point))) > 1e-9 * size:
             return False
     return True
 

@@ -163,16 +163,16 @@ class System(Vocabulary):
         with the names of their normals, symbols for names of coordinates."""
         given = self._given.get("constraints", ())
         items = [given] if isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr) else given
-        known = {str(s): s for s in (*self.positions, *self.velocities)}
-        symbol = lambda key: known.get(key, key) if isinstance(key, str) else key
-        tables = {word: self._given[word] for word in ("forces", "rates", "sample") if word in self._given}
-        found: dict[str, Any] = {}
-        found |= {word: {symbol(key): x for key, x in t.items()} for word, t in tables.items() if isinstance(t, Mapping) and t}
-        found |= {word: None for word, table in tables.items() if isinstance(table, Mapping) and not table}
+        symbols = {str(s): s for s in (*self.positions, *self.velocities)}
+        symbol = lambda key: symbols.get(key, key) if isinstance(key, str) else key
+        tables = {key: self._given[key] for key in ("forces", "rates", "sample") if key in self._given}
+        stated: dict[str, Any] = {}
+        stated |= {key: {symbol(key): x for key, x in t.items()} for key, t in tables.items() if isinstance(t, Mapping) and t}
+        stated |= {key: None for key, table in tables.items() if isinstance(table, Mapping) and not table}
         if isinstance(items, list | tuple):
-            found["constraints"] = [Constraint(x) if isinstance(x, Expr) else x.by_name() if isinstance(x, Friction) else x
-                                    for x in items]  # fmt: skip
-        return found
+            stated["constraints"] = [Constraint(x) if isinstance(x, Expr) else x.by_name() if isinstance(x, Friction) else x
+                                     for x in items]  # fmt: skip
+        return stated
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -181,7 +181,7 @@ class System(Vocabulary):
             raise AttributeError(f"a System has no '{name}'; write {ELSEWHERE[name]}")
         if name in map(str, self.__dict__.get("coordinates", ())):
             raise AttributeError(f"a System has no values of '{name}'; a motion has: ap.simulate(system, …)['{name}']")
-        public = [word for word in dir(self) if not word.startswith("_")]
+        public = [attribute for attribute in dir(self) if not attribute.startswith("_")]
         raise AttributeError(f"a System has no attribute '{name}'{did_you_mean(name, public)}")
 
     def __repr__(self) -> str:
@@ -207,12 +207,12 @@ class System(Vocabulary):
 
     # -- reading arguments ---------------------------------------------------------------------------------------------
 
-    def _add_states(self, moved: Mapping[Any, Expr], given: Mapping[Any, Any] | None) -> None:
+    def _add_states(self, moved: Mapping[Any, Expr], stated: Mapping[Any, Any] | None) -> None:
         """The rates of coordinates, and of the states of first order."""
-        own = read_states(given, moved)
-        self.states = tuple(own)
-        self.rates: Mapping[Any, Expr] = MappingProxyType({**moved, **own})
-        for state, rate in own.items():
+        state_rates = read_states(stated, moved)
+        self.states = tuple(state_rates)
+        self.rates: Mapping[Any, Expr] = MappingProxyType({**moved, **state_rates})
+        for state, rate in state_rates.items():
             self._expression(rate, f"the rate of {state}", level=1)
 
     def _body_kinetic(self, body: Particle | RigidBody) -> Expr:
@@ -233,15 +233,15 @@ class System(Vocabulary):
     where."""
     prescribed: tuple[Prescribed, ...] = ()
 
-    def _state(self, given: Any) -> Mapping[Any, float]:
+    def _state(self, stated: Any) -> Mapping[Any, float]:
         """Values by symbol, from symbols or names of states and parameters."""
-        known = {str(s): s for s in (*self.positions, *self.velocities, *self.parameters)}
-        if not isinstance(given, Mapping):
-            raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(given).__name__}")
-        unknown = [name_in(key) for key in given if name_in(key) not in known]
+        symbols = {str(s): s for s in (*self.positions, *self.velocities, *self.parameters)}
+        if not isinstance(stated, Mapping):
+            raise ModelError(f"sample= maps coordinates to values, {{{self.coordinates[0]}: 1.0}}, not {type(stated).__name__}")
+        unknown = [name_in(key) for key in stated if name_in(key) not in symbols]
         if unknown:
-            raise ModelError(f"sample= names {unknown[0]}, not a state of {self.name}; its states are {', '.join(known)}")
-        return MappingProxyType({known[name_in(key)]: finite(value, f"sample= of {key}") for key, value in given.items()})
+            raise ModelError(f"sample= names {unknown[0]}, not a state of {self.name}; its states are {', '.join(symbols)}")
+        return MappingProxyType({symbols[name_in(key)]: finite(value, f"sample= of {key}") for key, value in stated.items()})
 
     def _forces(self, forces: Mapping[Symbol, Any]) -> tuple[Expr, ...]:
         if not isinstance(forces, Mapping):
@@ -249,12 +249,12 @@ class System(Vocabulary):
         Q: list[Any] = [sympy.Integer(0)] * len(self.velocities)
         for key, value in forces.items():
             Q[self.velocity_of(key, "forces=")] += self._expression(value, f"the force for {key}", level=1, reactions=True)
-        carried = [(load, f"what the mass of {b.name} carries") for b in self.bodies for load in momentum_of_mass(b)]
-        for load, what in [*((load, f"a {type(load).__name__.lower()}") for load in self.loads), *carried]:
+        mass_loads = [(load, f"what the mass of {b.name} carries") for b in self.bodies for load in momentum_of_mass(b)]
+        for load, description in [*((load, f"a {type(load).__name__.lower()}") for load in self.loads), *mass_loads]:
             for entry, level in load.expressions:  # also checked if it drops out of Q
-                self._expression(entry, what, level=level, reactions=level == 1)
-            for i, part in enumerate(load.generalized(self.rates, self.velocities)):
-                Q[i] += self._expression(part, what, level=1, reactions=True)
+                self._expression(entry, description, level=level, reactions=level == 1)
+            for i, Q_i in enumerate(load.generalized(self.rates, self.velocities)):
+                Q[i] += self._expression(Q_i, description, level=1, reactions=True)
         return tuple(Q)
 
     def _reaction(self, c: Constraint) -> tuple[Expr, ...] | None:
@@ -273,7 +273,7 @@ class System(Vocabulary):
 
     def _restrict(self, given: Iterable[Any]) -> None:
         """Reads the constraints: rows with their residuals and reactions, and faces."""
-        bilateral, self.unilateral, frictions, mapped = _kinds(given)
+        bilateral, self.unilateral, frictions, resets = _kinds(given)
         self.constraints = _constraints(bilateral)
         self.residuals: tuple[Expr, ...] = tuple(
             self._expression(c.residual, f"constraint '{c.name}'", level=2) for c in self.constraints
@@ -291,7 +291,7 @@ class System(Vocabulary):
                 raise ModelError(f"two constraints are called '{face.name}'; give them different names")
         check_faces(self.unilateral)
         self.frictions, self.normals = read_frictions(self, frictions)
-        self.resets = read_resets(self, mapped, [*names, *(fr.name for fr in self.frictions)])
+        self.resets = read_resets(self, resets, [*names, *(fr.name for fr in self.frictions)])
 
     def _finish(self) -> None:
         """Collects the parameters, freezes the system and checks it."""
@@ -300,8 +300,8 @@ class System(Vocabulary):
         self.sample = None if sample is None else self._state(sample)
         self.unplaced = ""
         self._frozen = True
-        said = _judge_driven(self) if self.prescribed else _judge(self)
-        object.__setattr__(self, "unplaced", said)
+        unplaced = _judge_driven(self) if self.prescribed else _judge(self)
+        object.__setattr__(self, "unplaced", unplaced)
 
     def _expressions(self) -> list[Expr]:
         """The expressions of energies and forces."""
@@ -328,20 +328,20 @@ class System(Vocabulary):
         return tuple(s for s in by_name.values() if isinstance(s, Parameter))
 
 
-def _kept(given: Any) -> Any:
+def _kept(argument: Any) -> Any:
     """A copy of an argument, safe from later changes and from one-pass iterators; single objects are unchanged."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    return tuple(given) if isinstance(given, Iterator | list) else given
+    if isinstance(argument, Mapping):
+        return dict(argument)
+    return tuple(argument) if isinstance(argument, Iterator | list) else argument
 
 
-def _some(given: Any) -> Any:
+def _some(argument: Any) -> Any:
     """`_kept`, with None for empty."""
-    return () if given is None else _kept(given)
+    return () if argument is None else _kept(argument)
 
 
-def _rebuilt(given: Mapping[str, Any]) -> System:
-    return System(**given)
+def _rebuilt(arguments: Mapping[str, Any]) -> System:
+    return System(**arguments)
 
 
 def _judge(system: System) -> str:
@@ -364,25 +364,25 @@ def _judge_driven(system: System) -> str:
     return delegate("System.generic")(system).unplaced
 
 
-def _kinds(given: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...], tuple[Reset, ...]]:
+def _kinds(stated: Iterable[Any]) -> tuple[list[Any], tuple[Face, ...], tuple[Friction, ...], tuple[Reset, ...]]:
     """The bilateral constraints as given, the faces of the unilateral ones, the frictions and the resets."""
-    one = isinstance(given, Constraint | Unilateral | Between | Friction | Reset | Expr)
-    items = [given] if one else items_of(given, "constraints=")
+    is_single = isinstance(stated, Constraint | Unilateral | Between | Friction | Reset | Expr)
+    items = [stated] if is_single else items_of(stated, "constraints=")
     one_sided = [item for item in items if isinstance(item, Unilateral | Between)]
     frictions = tuple(item for item in items if isinstance(item, Friction))
-    mapped = tuple(item for item in items if isinstance(item, Reset))
+    resets = tuple(item for item in items if isinstance(item, Reset))
     bilateral = [item for item in items if not isinstance(item, Unilateral | Between | Friction | Reset)]
-    return bilateral, tuple(face for item in one_sided for face in item.faces), frictions, mapped
+    return bilateral, tuple(face for item in one_sided for face in item.faces), frictions, resets
 
 
-def _constraints(given: Iterable[Any]) -> tuple[Constraint, ...]:
+def _constraints(stated: Iterable[Any]) -> tuple[Constraint, ...]:
     constraints: list[Constraint] = []
-    for item in given:
+    for item in stated:
         c = item if isinstance(item, Constraint) else Constraint(item)
-        same = [k for k in constraints if k.name == c.name]
-        if same and same[0].residual != c.residual:
+        namesakes = [k for k in constraints if k.name == c.name]
+        if namesakes and namesakes[0].residual != c.residual:
             raise ModelError(f"two constraints are called '{c.name}'; give them different names")
-        if same:  # the same row twice is redundant, which is allowed
+        if namesakes:  # the same row twice is redundant, which is allowed
             c = Constraint(c.residual, f"{c.name} #{1 + sum(k.residual == c.residual for k in constraints)}",
                            reaction=c.reaction)  # fmt: skip
         constraints.append(c)

@@ -19,11 +19,11 @@ CLEARER = 0.8
 
 def shown(system: System) -> str:
     """The formulas of the system, in blocks that fit a page. T of a tree is a recursion and is left out."""
-    said = [("T", _energy(system._expressions()[0]))] if "kinetic" in system.__dict__ else []
-    said += [("V", _energy(system.potential))] if system.potential != 0 else []
-    said += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
-    said += [(latex(q.d), rate) for q, rate in system.rates.items() if rate != q.d]
-    rows = [Statement(name, value) for name, value in said]
+    formulas = [("T", _energy(system._expressions()[0]))] if "kinetic" in system.__dict__ else []
+    formulas += [("V", _energy(system.potential))] if system.potential != 0 else []
+    formulas += [(f"Q_{{{latex(v)}}}", Q) for v, Q in zip(system.velocities, system.forces, strict=True) if Q != 0]
+    formulas += [(latex(q.d), rate) for q, rate in system.rates.items() if rate != q.d]
+    rows = [Statement(name, value) for name, value in formulas]
     rows += [Statement("0", f) for f in system.residuals]
     rows += [Statement("0", face.function, r"\le") for face in system.unilateral]
     for fr in system.frictions:

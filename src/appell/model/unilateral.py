@@ -164,20 +164,20 @@ def text_of(f: Expr) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _difference(given: Any, name: str | None) -> Expr:
+def _difference(relation: Any, name: str | None) -> Expr:
     """f of f >= 0, or lhs − rhs of an inequality."""
     where = f"unilateral constraint '{name}'" if name else "a unilateral constraint"
-    if isinstance(given, sympy.GreaterThan):
-        return expression(given.lhs - given.rhs, where)  # type: ignore[operator]
-    if isinstance(given, sympy.LessThan):
-        return expression(given.rhs - given.lhs, where)  # type: ignore[operator]
-    if isinstance(given, sympy.StrictGreaterThan | sympy.StrictLessThan):
-        raise ConstraintError(f"{where}: {given} leaves out the contact itself; write it with >= or <=")
-    if given is sympy.true or given is True:
+    if isinstance(relation, sympy.GreaterThan):
+        return expression(relation.lhs - relation.rhs, where)  # type: ignore[operator]
+    if isinstance(relation, sympy.LessThan):
+        return expression(relation.rhs - relation.lhs, where)  # type: ignore[operator]
+    if isinstance(relation, sympy.StrictGreaterThan | sympy.StrictLessThan):
+        raise ConstraintError(f"{where}: {relation} leaves out the contact itself; write it with >= or <=")
+    if relation is sympy.true or relation is True:
         raise ConstraintError(f"{where} is satisfied identically; drop it")
-    if given is sympy.false or given is False:
+    if relation is sympy.false or relation is False:
         raise ConstraintError(f"{where} is never satisfied")
-    return expression(given, where)
+    return expression(relation, where)
 
 
 def _check_function(f: Expr, name: str) -> None:
@@ -219,48 +219,48 @@ def _sign(written: _Written) -> int:
     return 1 if written.f.is_positive else -1 if written.f.is_negative else 0
 
 
-def _restitution(given: Any, name: str) -> Expr:
+def _restitution(value: Any, name: str) -> Expr:
     """A number in [0, 1] or an expression in parameters."""
     where = f"the restitution of unilateral constraint '{name}'"
-    e = expression(given, where)
-    others = sorted((s for s in e.free_symbols if not isinstance(s, Parameter)), key=str)
-    if others:
-        raise ConstraintError(f"{where} contains {others[0]}; it is a number in [0, 1] or made of parameters")
+    e = expression(value, where)
+    foreign = sorted((s for s in e.free_symbols if not isinstance(s, Parameter)), key=str)
+    if foreign:
+        raise ConstraintError(f"{where} contains {foreign[0]}; it is a number in [0, 1] or made of parameters")
     if not e.free_symbols and not (e.is_real and 0 <= e <= 1):
-        raise ConstraintError(f"{where} is {given}; it must lie in [0, 1]")
+        raise ConstraintError(f"{where} is {value}; it must lie in [0, 1]")
     if e.is_negative:
         raise ConstraintError(f"{where} is negative: {e}")
     return e
 
 
-def _chart(given: Any, f: Expr, name: str) -> ChartChoice | str | None:
+def _chart(choice: Any, f: Expr, name: str) -> ChartChoice | str | None:
     """A coordinate, {coordinate: inverse}, "reflection", or None."""
     where = f"chart= of unilateral constraint '{name}'"
-    if given is None or isinstance(given, ChartChoice) or (isinstance(given, str) and given == REFLECTION):
-        return given
-    if isinstance(given, Mapping) and len(given) == 1:
-        ((coordinate, inverse),) = given.items()
+    if choice is None or isinstance(choice, ChartChoice) or (isinstance(choice, str) and choice == REFLECTION):
+        return choice
+    if isinstance(choice, Mapping) and len(choice) == 1:
+        ((coordinate, inverse),) = choice.items()
     else:
-        coordinate, inverse = given, None
+        coordinate, inverse = choice, None
     if not isinstance(coordinate, Coordinate) or coordinate.order:
         raise ConstraintError(
-            f"{where} must be a coordinate, {{coordinate: inverse in s}} or {REFLECTION!r}; it is {shown(given)}"
+            f"{where} must be a coordinate, {{coordinate: inverse in s}} or {REFLECTION!r}; it is {shown(choice)}"
         )
     if coordinate not in f.free_symbols:
         raise ConstraintError(f"{where} names {coordinate}, which f does not contain: {text_of(f)}")
     return ChartChoice(coordinate, None if inverse is None else _inverse(inverse, coordinate, where))
 
 
-def _inverse(given: Expr | Callable[[Symbol], Any], coordinate: Coordinate, where: str) -> Expr:
+def _inverse(formula: Expr | Callable[[Symbol], Any], coordinate: Coordinate, where: str) -> Expr:
     """The inverse in `DISTANCE`; in an expression, the only symbol that is not a coordinate, parameter or time is s."""
-    if callable(given) and not isinstance(given, Expr):
-        inverse = expression(given(DISTANCE), where)
+    if callable(formula) and not isinstance(formula, Expr):
+        inverse = expression(formula(DISTANCE), where)
     else:
-        inverse = expression(given, where)
-        own = sorted((s for s in inverse.free_symbols if s != t and not isinstance(s, Jet | Parameter)), key=str)
-        if len(own) > 1:
-            raise ConstraintError(f"{where}: the inverse has two unknown symbols, {own[0]} and {own[1]}; s is the only one")
-        inverse = expression(inverse.xreplace(dict.fromkeys(own, DISTANCE)), where)
+        inverse = expression(formula, where)
+        names = sorted((s for s in inverse.free_symbols if s != t and not isinstance(s, Jet | Parameter)), key=str)
+        if len(names) > 1:
+            raise ConstraintError(f"{where}: the inverse has two unknown symbols, {names[0]} and {names[1]}; s is the only one")
+        inverse = expression(inverse.xreplace(dict.fromkeys(names, DISTANCE)), where)
     if coordinate in inverse.free_symbols:
         raise ConstraintError(f"{where}: the inverse for {coordinate} contains {coordinate} itself")
     if DISTANCE not in inverse.free_symbols:

@@ -44,11 +44,11 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
         raise ModelError(f"{shown(text[:60])} is not a unit")
     try:
         unit = _registry().parse_units(text.replace("·", "*").replace("^", "**"))
-        zero, found = (_registry().Quantity(x, unit).to_base_units() for x in (0.0, 1.0))
-        factor, dimensions = float(found.magnitude), found.units
+        zero, one = (_registry().Quantity(x, unit).to_base_units() for x in (0.0, 1.0))
+        factor, dimensions = float(one.magnitude), one.units
     except Exception as error:  # pint and its parser raise various types
-        known = type(error).__name__ == "UndefinedUnitError"
-        hint = did_you_mean(text.strip(), ["m", "kg", "s", "N", "rad", "deg", "Hz", "Pa", "J", "W"]) if known else ""
+        is_undefined = type(error).__name__ == "UndefinedUnitError"
+        hint = did_you_mean(text.strip(), ["m", "kg", "s", "N", "rad", "deg", "Hz", "Pa", "J", "W"]) if is_undefined else ""
         raise ModelError(f"{shown(text.strip()[:60])} is not a unit{hint}") from None
     if zero.magnitude != 0:
         raise ModelError(f"{shown(text.strip())} does not begin at zero; write kelvins, K")
@@ -69,8 +69,8 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
     if match[2] and match[2].strip():
         factor, dimensions = unit_of(match[2].strip())
         value *= factor
-    if why := out_of_range(match[1], value):
-        raise ModelError(f"{shown(text[:60])} {why}")
+    if reason := out_of_range(match[1], value):
+        raise ModelError(f"{shown(text[:60])} {reason}")
     return value, dimensions
 
 
@@ -79,9 +79,9 @@ def said(dimensions: Dimensions) -> str:
     if not dimensions:
         return "no unit"
     power = lambda p: "" if p == 1 else "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(c)] for c in str(p)) if p.denominator == 1 else f"^({p})"
-    above = "·".join(f"{name}{power(p)}" for name, p in dimensions if p > 0)
-    below = "·".join(f"{name}{power(-p)}" for name, p in dimensions if p < 0)
-    return f"{above or '1'}/{below}" if below else above
+    numerator = "·".join(f"{name}{power(p)}" for name, p in dimensions if p > 0)
+    denominator = "·".join(f"{name}{power(-p)}" for name, p in dimensions if p < 0)
+    return f"{numerator or '1'}/{denominator}" if denominator else numerator
 
 
 def times(a: Dimensions, b: Dimensions, power: Fraction = Fraction(1)) -> Dimensions:
@@ -107,10 +107,10 @@ def dimensions_of(
     if expr.is_number:
         return DIMENSIONLESS
     if expr.is_Symbol:
-        found = known(expr)
-        if found is None:
+        dimensions = known(expr)
+        if dimensions is None:
             raise UnitUnknown
-        return found
+        return dimensions
     inner = lambda e: dimensions_of(e, known, where, None, write)
     if expr.is_Mul:
         result = DIMENSIONLESS
@@ -139,9 +139,9 @@ def dimensions_of(
         _known(lambda: inner(expr.args[0]))
         return DIMENSIONLESS
     for argument in expr.args:
-        found = _known(lambda e=argument: inner(e))
-        if found is not None:
-            _bare(argument, found, where, f"the argument of {expr.func.__name__}", write)
+        dimensions = _known(lambda e=argument: inner(e))
+        if dimensions is not None:
+            _bare(argument, dimensions, where, f"the argument of {expr.func.__name__}", write)
     return DIMENSIONLESS
 
 
@@ -151,14 +151,14 @@ def _terms(
     """The common dimensions of terms; numbers are compatible only with angles, zero and terms of unknown unit with
     everything."""
     terms = [term for term in expr.args if term != 0]
-    found = [(term, own) for term in terms if (own := _known(lambda e=term: inner(e))) is not None]
-    if not found and terms:
+    dimensioned = [(term, unit) for term in terms if (unit := _known(lambda e=term: inner(e))) is not None]
+    if not dimensioned and terms:
         raise UnitUnknown
-    if not found:
+    if not dimensioned:
         return DIMENSIONLESS
-    every = [dimensions for _, dimensions in found]
+    every = [dimensions for _, dimensions in dimensioned]
     usual = wanted if wanted in every else max(every, key=every.count)
-    for term, dimensions in found:
+    for term, dimensions in dimensioned:
         if dimensions != usual:
             raise ModelError(f"{where}: {write(term)} has {said(dimensions)}, the other terms {said(usual)}")
     return usual
@@ -172,10 +172,10 @@ def _known(act: Callable[[], Dimensions]) -> Dimensions | None:
         return None
 
 
-def _bare(expr: Any, found: Dimensions, where: str, what: str, write: Callable[[Any], str]) -> None:
+def _bare(expr: Any, dimensions: Dimensions, where: str, description: str, write: Callable[[Any], str]) -> None:
     """Raises unless an expression is dimensionless."""
-    if found != DIMENSIONLESS:
-        raise ModelError(f"{where}: {write(expr)}, {what}, has {said(found)} and should have {said(DIMENSIONLESS)}")
+    if dimensions != DIMENSIONLESS:
+        raise ModelError(f"{where}: {write(expr)}, {description}, has {said(dimensions)} and should have {said(DIMENSIONLESS)}")
 
 
 WITHOUT_UNIT = frozenset({float, int, type(None), np.float64, np.ndarray})
@@ -186,7 +186,7 @@ def is_quantity(value: Any) -> bool:
     """Whether it is a pint quantity, scalar or array, of any registry."""
     if type(value) in WITHOUT_UNIT:
         return False
-    return all(hasattr(value, word) for word in ("to", "magnitude", "dimensionality", "units"))
+    return all(hasattr(value, attribute) for attribute in ("to", "magnitude", "dimensionality", "units"))
 
 
 def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
@@ -194,10 +194,10 @@ def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
     try:
         powers = {BASE[name]: Fraction(p).limit_denominator(99) for name, p in dict(value.dimensionality).items()}
         unit = "*".join(f"{UNIT_NAMES[name]}**({p})" for name, p in powers.items() if p) or "radian"
-        found = value.to(unit).magnitude
+        number = value.to(unit).magnitude
     except Exception:  # other dimensions, or an object that only looks like a quantity
         raise ModelError(f"{where}: {shown(value)} cannot be converted to SI units") from None
-    return found, _sorted(powers)
+    return number, _sorted(powers)
 
 
 BASE = {

@@ -37,24 +37,24 @@ def bound(
     """
     symbols = tuple(symbols)
     recorded = letters_of(symbols)  # a run supplies their numbers
-    known = {str(s): s for s in symbols if s not in recorded}
-    own = {str(s) for s in recorded}
-    table = {key: value for key, value in as_table(known, given).items() if name_in(key) not in own}
+    by_name = {str(s): s for s in symbols if s not in recorded}
+    recorded_names = {str(s) for s in recorded}
+    table = {key: value for key, value in as_table(by_name, given).items() if name_in(key) not in recorded_names}
     names = [name_in(key) for key in table]
     values = dict(zip(names, table.values(), strict=True))
     twice = [name for name in values if names.count(name) > 1]
     if twice:
         raise ModelError(f"the value of parameter '{twice[0]}' is given twice, by symbol and by name")
-    unknown = [name for name in values if name not in known]
+    unknown = [name for name in values if name not in by_name]
     if unknown:
-        has = f"it has {', '.join(known) or 'no parameters'}{did_you_mean(unknown[0], known)}"
-        raise ModelError(f"{owner} has no parameter '{unknown[0]}'; {has}")
+        listed = f"it has {', '.join(by_name) or 'no parameters'}{did_you_mean(unknown[0], by_name)}"
+        raise ModelError(f"{owner} has no parameter '{unknown[0]}'; {listed}")
     free = set(map(str, optional))
-    missing = [name for name in known if name not in values and name not in free]
+    missing = [name for name in by_name if name not in values and name not in free]
     if missing:
         raise ModelError(f"no value for the parameter{'s' * (len(missing) > 1)} {', '.join(missing)}; give {hint}")
-    found = {symbol: checked(symbol, values[name]) for name, symbol in known.items() if name in values}
-    return {s: math.nan if s in recorded else found[s] for s in symbols if s in recorded or s in found}
+    values_by_symbol = {symbol: checked(symbol, values[name]) for name, symbol in by_name.items() if name in values}
+    return {s: math.nan if s in recorded else values_by_symbol[s] for s in symbols if s in recorded or s in values_by_symbol}
 
 
 def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping[Any, Any]:
@@ -67,8 +67,8 @@ def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping
 
 def checked(symbol: Any, value: Any) -> float:
     """`value` as a finite number that satisfies the symbol's assumptions."""
-    found = finite(value, f"the value of parameter '{symbol}'")
+    number = finite(value, f"the value of parameter '{symbol}'")
     for rule, holds in RULES:
-        if symbol.assumptions0.get(rule) and not holds(found):
-            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {found:g}")
-    return found
+        if symbol.assumptions0.get(rule) and not holds(number):
+            raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
+    return number

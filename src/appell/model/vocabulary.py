@@ -74,34 +74,34 @@ class Vocabulary:
         for i, c in enumerate(self.constraints):
             if isinstance(key, Constraint) and c.residual == key.residual:
                 return i
-        known = ", ".join(f"'{c.name}'" for c in (*self.constraints, *self.unilateral)) or "none"
-        raise ModelError(f"'{name_in(key)}' is not a constraint of {self.name}; it has: {known}")
+        names = ", ".join(f"'{c.name}'" for c in (*self.constraints, *self.unilateral)) or "none"
+        raise ModelError(f"'{name_in(key)}' is not a constraint of {self.name}; it has: {names}")
 
     def face(self, key: Face | Unilateral | Between | str) -> int:
         """The index of a face in `unilateral`, by itself, its name, or its source object."""
-        first, *more = self.faces(key)
-        if more:
-            names = " or ".join(f"'{self.unilateral[i].name}'" for i in (first, *more))
+        index, *others = self.faces(key)
+        if others:
+            names = " or ".join(f"'{self.unilateral[i].name}'" for i in (index, *others))
             raise ModelError(f"'{name_in(key)}' has two faces; name {names}")
-        return first
+        return index
 
     def faces(self, key: Face | Unilateral | Between | str) -> tuple[int, ...]:
         """The indices of the faces of a key: both for a `Between`."""
         key = key if isinstance(key, str | Face | Unilateral | Between) else name_in(key)
-        same = [i for i, face in enumerate(self.unilateral) if key in (face, face.name)]
-        same = same or [i for i, face in enumerate(self.unilateral) if key in (face.source, face.source.name)]
-        if not same:
-            known = ", ".join(f"'{face.name}'" for face in self.unilateral) or "none"
-            raise ModelError(f"'{name_in(key)}' is not a unilateral constraint of {self.name}; it has: {known}")
-        return tuple(same)
+        indices = [i for i, face in enumerate(self.unilateral) if key in (face, face.name)]
+        indices = indices or [i for i, face in enumerate(self.unilateral) if key in (face.source, face.source.name)]
+        if not indices:
+            names = ", ".join(f"'{face.name}'" for face in self.unilateral) or "none"
+            raise ModelError(f"'{name_in(key)}' is not a unilateral constraint of {self.name}; it has: {names}")
+        return tuple(indices)
 
     def friction(self, key: Friction | str) -> int:
         """The index of a friction, by the object or its name."""
         for i, fr in enumerate(self.frictions):
             if fr is key or fr.name == (key if isinstance(key, str) else getattr(key, "name", None)):
                 return i
-        known = ", ".join(f"'{fr.name}'" for fr in self.frictions) or "none"
-        raise ModelError(f"'{name_in(key)}' is not a friction of {self.name}; it has: {known}")
+        names = ", ".join(f"'{fr.name}'" for fr in self.frictions) or "none"
+        raise ModelError(f"'{name_in(key)}' is not a friction of {self.name}; it has: {names}")
 
     def velocity_of(self, key: Any, where: str) -> int:
         """The index of the velocity for a coordinate, velocity or quasi-velocity, or its name."""
@@ -115,8 +115,8 @@ class Vocabulary:
         if isinstance(key, Symbol) and key in self.coordinates:
             speeds = ", ".join(map(str, self.velocities))
             raise ModelError(f"{where} names {text_of(key)}, whose rate is made of speeds; name one of the speeds: {speeds}")
-        known = ", ".join(map(str, self.velocities[:12]))
-        raise ModelError(f"{where} names {name_in(key)}, which is not a coordinate of the system; its velocities are {known}")
+        names = ", ".join(map(str, self.velocities[:12]))
+        raise ModelError(f"{where} names {name_in(key)}, which is not a coordinate of the system; its velocities are {names}")
 
     def _named(self, name: str, where: str) -> Any:
         """The coordinate or velocity of this name, or the name itself if there is none."""

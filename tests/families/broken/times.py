@@ -62,8 +62,8 @@ BREAKAGES = [
     Breakage(
         "of three samples of a record one is no end of a step",
         "model/schedule.py",
-        '            k = bisect_right(self._times, time + near)\n',
-        '            k = bisect_right(self._times, time + near)\n            k += k % 3 == 0 and k < len(self._times) - 1\n',
+        'k = bisect_right(self._times, time + rounding)\n',
+        'k = bisect_right(self._times, time + rounding)\n            k += k % 3 == 0 and k < len(self._times) - 1\n',
         {
             "measured_records.noise_through_an_oscillator": (0, 1, 2),
         },
@@ -80,8 +80,8 @@ BREAKAGES = [
     Breakage(
         "threads share an integrator of SUNDIALS",
         "graph/sundials.py",
-        '            own = self.idle.pop()  # atomic: never shared by two threads',
-        '            own = self.idle[0]',
+        '            integrators = self.idle.pop()  # atomic: never shared by two threads',
+        '            integrators = self.idle[0]',
         {
             "interrupts.threads_share_nothing_that_is_not_made_for_them": (0,),
         },
