@@ -130,9 +130,9 @@ def alarm(values: Sequence[Value], inputs: Value) -> Value:
 
     Added to a value, it guarantees that a NaN in the inputs reaches the output even where the formula does not depend on it.
     """
-    whole = ca.vertcat(*[ca.vec(ca.densify(value)) for value in values])
-    heard = ca.which_depends(whole, inputs) if whole.numel() else [False] * inputs.numel()
-    return where_finite(take(inputs, [i for i, x in enumerate(heard) if not x]), ca.SX(0), float("nan"))
+    entries = ca.vertcat(*[ca.vec(ca.densify(value)) for value in values])
+    dependent = ca.which_depends(entries, inputs) if entries.numel() else [False] * inputs.numel()
+    return where_finite(take(inputs, [i for i, x in enumerate(dependent) if not x]), ca.SX(0), float("nan"))
 
 
 def minus_inverse(y: Value) -> Value:
@@ -170,8 +170,8 @@ def scatter(blocks: Sequence[tuple[Sequence[int], Value]], rows: int, columns: i
 
 def apply(fn: Fn, *values: Value) -> dict[str, Value]:
     """The outputs of a function at values of the graph, by name: columns, matrices row by row."""
-    given = [ca.reshape(value.T, value.numel(), 1) for value in map(ca.SX, values)]
-    results = fn.function.call(given)
+    columns = [ca.reshape(value.T, value.numel(), 1) for value in map(ca.SX, values)]
+    results = fn.function.call(columns)
     return {port.name: result for port, result in zip(fn.outputs, results, strict=True)}
 
 

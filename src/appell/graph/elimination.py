@@ -36,12 +36,12 @@ def eliminated(K: Value, b: Value, positive: Collection[int]) -> tuple[Value, li
     """x, as many columns as b, and the pivots in order. positive: the indices of positive pivots; others are negative."""
     n = K.shape[0]
     rest = _Rest(ca.tril(ca.sparsify(K)), ca.densify(b), ca.SX.zeros(n))
-    near = _filled(rest.S)
+    coupled = _filled(rest.S)
     blocks, pivots, k = [], [], 0
     while k < n:
-        two = k + 1 < n and k in positive and k + 1 in positive and k + 1 in near[k]
+        two = k + 1 < n and k in positive and k + 1 in positive and k + 1 in coupled[k]
         places = [k, k + 1] if two else [k]
-        block = _Block(rest, places, sorted(set().union(*(near[j] for j in places)) - set(places)))
+        block = _Block(rest, places, sorted(set().union(*(coupled[j] for j in places)) - set(places)))
         pivots += block.pivots(K, positive, rest.taken)
         block.eliminate(rest, k in positive)
         blocks.append(block)
@@ -55,15 +55,15 @@ def eliminated(K: Value, b: Value, positive: Collection[int]) -> tuple[Value, li
 def _filled(S: Value) -> list[set[int]]:
     """For each unknown, the later ones that it has a factor for, fill-in included."""
     n = S.shape[0]
-    near: list[set[int]] = [set() for _ in range(n)]
+    coupled: list[set[int]] = [set() for _ in range(n)]
     for i, j in zip(*S.sparsity().get_triplet(), strict=True):
         if i > j:
-            near[j].add(i)
+            coupled[j].add(i)
     for k in range(n):
-        if near[k]:
-            first = min(near[k])
-            near[first] |= near[k] - {first}
-    return near
+        if coupled[k]:
+            next_one = min(coupled[k])
+            coupled[next_one] |= coupled[k] - {next_one}
+    return coupled
 
 
 @dataclass
@@ -102,11 +102,11 @@ class _Block:
         self.J = self._minus_inverse()
         rows = rest.S[self.below, self.places]
         self.factors = rows @ self.J
-        part = ca.tril(self.factors @ rows.T)
-        rest.S[self.below, self.below] += part
+        update = ca.tril(self.factors @ rows.T)
+        rest.S[self.below, self.below] += update
         rest.right[self.below, :] += self.factors @ self.own
         if positive:
-            rest.taken[self.below] -= ca.diag(part)
+            rest.taken[self.below] -= ca.diag(update)
 
     def _minus_inverse(self) -> Value:
         if len(self.places) == 1:

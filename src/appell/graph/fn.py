@@ -141,7 +141,7 @@ def make_fn(name: str, inputs: Mapping[str, Shaped], outputs: Mapping[str, Shape
     columns = [column for column, _ in arguments.values()]
     expressions = ca.cse([ca.densify(column) for column, _ in results.values()]) if results else []
     function = _function(name, columns, expressions)
-    in_ports, out_ports = (tuple(Port(key, shape) for key, (_, shape) in side.items()) for side in (arguments, results))
+    in_ports, out_ports = (tuple(Port(key, shape) for key, (_, shape) in ports.items()) for ports in (arguments, results))
     return Fn(name, in_ports, out_ports, function)
 
 

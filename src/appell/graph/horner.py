@@ -47,9 +47,9 @@ class HornerScheme:
 
     def make(self, leaf: int) -> None:
         """Defines a leaf made of others."""
-        made = self._whole(self.leaves.all[leaf].made or {})
-        assert made is not None
-        self.made[leaf] = made
+        definition = self._whole(self.leaves.all[leaf].made or {})
+        assert definition is not None
+        self.made[leaf] = definition
 
     def _whole(self, p: Polynomial) -> tuple[float, list[int]] | None:
         terms = self._grouped(p)
@@ -73,14 +73,14 @@ class HornerScheme:
             fixed = tuple(x for x in m if self.fixed[x])
             by_moving[tuple(x for x in m if not self.fixed[x])][fixed] = c
         terms = []
-        for moving, part in sorted(by_moving.items()):
-            c, literals = self._fixed(part)
+        for moving, fixed_part in sorted(by_moving.items()):
+            c, literals = self._fixed(fixed_part)
             terms.append((c, tuple(sorted((*literals, *moving)))))
         return terms
 
-    def _fixed(self, part: Polynomial) -> tuple[float, list[int]]:
+    def _fixed(self, fixed_part: Polynomial) -> tuple[float, list[int]]:
         """The fixed factors of a term as a number (±1 where there is a literal) and at most one literal."""
-        result = self._product(self._factored(sorted((c, m) for m, c in part.items())))
+        result = self._product(self._factored(sorted((c, m) for m, c in fixed_part.items())))
         assert result is not None
         c, literals = result
         if not literals:
@@ -110,7 +110,7 @@ class HornerScheme:
         terms = list(terms)
         while terms:
             count = Counter(x for _, m in terms for x in set(m))
-            best, times = max(count.items(), key=lambda each: (each[1], -each[0]), default=(0, 0))
+            best, times = max(count.items(), key=lambda item: (item[1], -item[0]), default=(0, 0))
             if times < 2:
                 return result + terms
             inside = [(c, _without(m, best)) for c, m in terms if best in m]
@@ -126,39 +126,39 @@ class HornerScheme:
         """Pairs of factors that occur more than once become literals."""
         products = [factors for terms in self.sums.values() for _, factors in terms]
         products += [result[1] for result in (*self.results, *self.made.values()) if result is not None]
-        where: dict[tuple[int, int], set[int]] = defaultdict(set)
+        products_with: dict[tuple[int, int], set[int]] = defaultdict(set)
         for k, factors in enumerate(products):
             for pair in _pairs(factors):
-                where[pair].add(k)
-        heap = [self._rank(pair, where) for pair in where]
+                products_with[pair].add(k)
+        heap = [self._rank(pair, products_with) for pair in products_with]
         heapq.heapify(heap)
         while heap:
             rank = heapq.heappop(heap)
             pair = rank[2]
-            if len(where[pair]) < 2:
+            if len(products_with[pair]) < 2:
                 continue
-            if rank != self._rank(pair, where):
-                heapq.heappush(heap, self._rank(pair, where))
+            if rank != self._rank(pair, products_with):
+                heapq.heappush(heap, self._rank(pair, products_with))
                 continue
             literal = self.new(self.fixed[pair[0]] and self.fixed[pair[1]])
             self.pairs[literal] = pair
             changed = set()
-            for k in list(where[pair]):
+            for k in list(products_with[pair]):
                 factors = products[k]
                 for old in _pairs(factors):
-                    where[old].discard(k)
+                    products_with[old].discard(k)
                 while _has(factors, pair):
                     factors.remove(pair[0])
                     factors.remove(pair[1])
                     factors.append(literal)
                 for new in _pairs(factors):
-                    where[new].add(k)
+                    products_with[new].add(k)
                     changed.add(new)
             for new in changed:
-                heapq.heappush(heap, self._rank(new, where))
+                heapq.heappush(heap, self._rank(new, products_with))
 
-    def _rank(self, pair: tuple[int, int], where: dict[tuple[int, int], set[int]]) -> tuple[int, int, tuple[int, int]]:
-        return -len(where[pair]), -(self.fixed[pair[0]] + self.fixed[pair[1]]), pair
+    def _rank(self, pair: tuple[int, int], products_with: dict[tuple[int, int], set[int]]) -> tuple[int, int, tuple[int, int]]:
+        return -len(products_with[pair]), -(self.fixed[pair[0]] + self.fixed[pair[1]]), pair
 
     # -- the graph ----------------------------------------------------------------------------------------------------
 

@@ -59,16 +59,16 @@ def count_operations(stream: Iterable[Instruction]) -> int:
 def _single_assignment(function: ca.Function) -> list[Instruction]:
     """Slots become values; a repeated expression reuses its earlier value (bitwise equal in IEEE arithmetic)."""
     stream: list[Instruction] = []
-    known: dict[object, int] = {}
+    value_number: dict[object, int] = {}
     slot: dict[int, int] = {}
 
     def value_of(op: str, args: tuple[int, ...] = (), value: float | None = None, place: tuple = (None, None)) -> int:
         operands = tuple(sorted(args)) if op in COMMUTATIVE else args
         key = (op, operands, None if value is None else value.hex(), place)
-        if key not in known:
-            known[key] = len(known)
-            stream.append(Instruction(op, known[key], args, value, *place))
-        return known[key]
+        if key not in value_number:
+            value_number[key] = len(value_number)
+            stream.append(Instruction(op, value_number[key], args, value, *place))
+        return value_number[key]
 
     for k in range(function.n_instructions()):
         code, source, target = function.instruction_id(k), function.instruction_input(k), function.instruction_output(k)
@@ -86,11 +86,11 @@ def _single_assignment(function: ca.Function) -> list[Instruction]:
     return stream
 
 
-def _operation(code: int, where: str) -> str:
+def _operation(code: int, name_of_function: str) -> str:
     if code not in _NAME:
         names = [name for name in dir(ca) if name.startswith("OP_") and getattr(ca, name) == code]
         raise ModelError(
-            f"function '{where}' contains the operation {names[0] if names else code}, which no back end can write; "
+            f"function '{name_of_function}' contains the operation {names[0] if names else code}, which no back end can write; "
             f"build it from scalar arithmetic (known: {', '.join(sorted(ARITY))})"
         )
     return _NAME[code]
@@ -99,27 +99,27 @@ def _operation(code: int, where: str) -> str:
 def alive(stream: Sequence[Instruction]) -> list[Instruction]:
     """Only the instructions that an output needs."""
     needed: set[int] = set()
-    kept: list[Instruction] = []
+    needed_items: list[Instruction] = []
     for item in reversed(stream):
         if item.op == "output" or item.out in needed:
             needed.update(item.args)
-            kept.append(item)
-    return kept[::-1]
+            needed_items.append(item)
+    return needed_items[::-1]
 
 
 def _sincos_adjacent(stream: list[Instruction]) -> list[Instruction]:
     """Moves the later of sin(x), cos(x) up to the earlier one, so that compilers call sincos once."""
     twin = {(item.op, item.args): item for item in stream if item.op in TWIN}
-    moved: set[int] = set()
+    placed: set[int] = set()
     ordered: list[Instruction] = []
     for item in stream:
-        if item.op != "output" and item.out in moved:
+        if item.op != "output" and item.out in placed:
             continue
         ordered.append(item)
         partner = twin.get((TWIN.get(item.op, ""), item.args))
         if partner is not None:
             ordered.append(partner)
-            moved.add(partner.out)
+            placed.add(partner.out)
     return ordered
 
 

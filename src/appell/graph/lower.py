@@ -151,7 +151,7 @@ class Lowering:
     @staticmethod
     def _children(node: Basic) -> list[Basic]:
         if isinstance(node, sympy.Piecewise):
-            return [part for branch in node.args for part in branch.args]
+            return [child for branch in node.args for child in branch.args]
         if isinstance(node, Tabulated):
             return [node.args[1]]
         if isinstance(node, sympy.Mul):  # negative powers are lowered through their bases
@@ -182,9 +182,9 @@ class Lowering:
             return self._tabulated(*args)
         function = FUNCTIONS.get(node.func)
         if function is None:
-            what = f"the symbol '{node}'" if isinstance(node, Symbol) else f"the function '{node.func.__name__}'"
+            unknown = f"the symbol '{node}'" if isinstance(node, Symbol) else f"the function '{node.func.__name__}'"
             raise ModelError(
-                f"{what} in {str(node)[:80]} has no numeric meaning here; known functions: "
+                f"{unknown} in {str(node)[:80]} has no numeric meaning here; known functions: "
                 + ", ".join(sorted(f.__name__ for f in FUNCTIONS if f.__name__[0].islower()))
             )
         return function(*(value(child) for child in node.args))
@@ -203,11 +203,11 @@ class Lowering:
 def _chosen(pieces: PiecewisePolynomial, x: ca.SX) -> tuple[ca.SX, list[ca.SX], ca.SX, ca.SX]:
     """(s, coefficients, 1/width, whether x is in the range) of the piece that contains x, as sums over all pieces in which only
     one term is nonzero."""
-    first, last = pieces.range
-    slack = 1e-9 * (last - first)
-    after = [x >= float(b) for b in pieces.breaks[1:-1]]
-    here = [a - b for a, b in zip([ca.SX(1), *after], [*after, ca.SX(0)], strict=True)]
-    pick = lambda values: _fold(lambda a, b: a + b, [w * float(v) for w, v in zip(here, values, strict=True)])
+    begin, end = pieces.range
+    slack = 1e-9 * (end - begin)
+    behind_break = [x >= float(b) for b in pieces.breaks[1:-1]]
+    weights = [a - b for a, b in zip([ca.SX(1), *behind_break], [*behind_break, ca.SX(0)], strict=True)]
+    pick = lambda values: _fold(lambda a, b: a + b, [w * float(v) for w, v in zip(weights, values, strict=True)])
     rate = pick(1 / pieces.widths)
-    inside = ca.logic_and(x >= first - slack, x <= last + slack)
+    inside = ca.logic_and(x >= begin - slack, x <= end + slack)
     return (x - pick(pieces.centres)) * rate, [pick(row) for row in pieces.coefficients], rate, inside

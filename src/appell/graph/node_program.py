@@ -97,8 +97,8 @@ class NodeFunction:
 
 
 def _entries(matrix: Value) -> Value:
-    found = matrix.nz[:]
-    return ca.reshape(found, found.numel(), 1) if found.numel() else zeros(0)
+    entries = matrix.nz[:]
+    return ca.reshape(entries, entries.numel(), 1) if entries.numel() else zeros(0)
 
 
 def _places(matrix: Value) -> tuple[Places, Places]:
@@ -165,8 +165,8 @@ class NodeProgram:
         nw, count = family.function.w.numel(), family.count
         w = ca.reshape(x[family.variables.ravel().tolist()], nw, count) if nw else ca.MX(0, count)
         theta = x[self.shared.tolist()] if len(self.shared) else ca.MX(0, 1)
-        many = lambda value: ca.repmat(value, 1, count)
-        return [w, many(theta), ca.MX(ca.DM(family.data.T)), many(self._p)]
+        repeated = lambda value: ca.repmat(value, 1, count)
+        return [w, repeated(theta), ca.MX(ca.DM(family.data.T)), repeated(self._p)]
 
     # -- functions of y and p ------------------------------------------------------------------------------------------
 
@@ -211,16 +211,16 @@ class NodeProgram:
     def _hessian(self) -> tuple[Any, Any, Any]:
         """σ, λ (m, 1) and the upper half of ∂²(σ f + λᵀg)/∂y²."""
         sigma, lam = ca.MX.sym("sigma"), ca.MX.sym("lam", self.m)
-        true = lam * ca.DM(self.row_scales)
+        scaled_lam = lam * ca.DM(self.row_scales)
         places, entries = [], []
         for family, inputs in zip(self.families, self._inputs, strict=True):
             i, j = family.function.curvature_places
             ng, count = family.function.g.numel(), family.count
-            own = ca.reshape(true[family.rows.ravel().tolist()], ng, count) if ng else ca.MX(0, count)
+            lam_k = ca.reshape(scaled_lam[family.rows.ravel().tolist()], ng, count) if ng else ca.MX(0, count)
             weight = ca.repmat(sigma * self.cost_scale, 1, count)
-            nz = family.function.curvature.map(count)(*inputs, own, weight)
-            at = self._columns(family)
-            a, b = at[:, i].ravel(), at[:, j].ravel()
+            nz = family.function.curvature.map(count)(*inputs, lam_k, weight)
+            columns = self._columns(family)
+            a, b = columns[:, i].ravel(), columns[:, j].ravel()
             places.append((np.minimum(a, b), np.maximum(a, b)))
             entries.append(ca.vec(nz))
         scale = lambda i, j: self.scales[i] * self.scales[j]
@@ -251,10 +251,10 @@ class NodeProgram:
     @cached_property
     def _by_p(self) -> ca.Function:
         """(y, p, λ, ṗ) → derivatives of ∂(f + λᵀg)/∂y, of g and of f in the direction ṗ."""
-        lam, way = ca.MX.sym("lam", self.m), ca.MX.sym("way", self._p.numel())
+        lam, p_d = ca.MX.sym("lam", self.m), ca.MX.sym("way", self._p.numel())
         f, g = self._values
         slopes = self._gradient + ca.mtimes(self._jacobian.T, lam)
-        return ca.Function("by_p", [self._y, self._p, lam, way], [ca.jtimes(e, self._p, way) for e in (slopes, g, f)])
+        return ca.Function("by_p", [self._y, self._p, lam, p_d], [ca.jtimes(e, self._p, p_d) for e in (slopes, g, f)])
 
     def slopes_by(self, y: Array, p: Array, lam: Array, i: int) -> tuple[Array, Array, float]:
         """∂/∂p_i of ∂(f + λᵀg)/∂y (n,), of g (m,) and of f, all scaled."""
@@ -269,8 +269,8 @@ class NodeProgram:
         y, rng = x / self.scales, np.random.default_rng(0)
         largest = self._largest_slopes(y, p)
         if not largest.all():
-            beside = self._largest_slopes(y + 0.3 * rng.uniform(-1, 1, self.n), p)
-            largest = np.where(largest > 0, largest, beside)
+            nearby = self._largest_slopes(y + 0.3 * rng.uniform(-1, 1, self.n), p)
+            largest = np.where(largest > 0, largest, nearby)
         scale = np.where(largest > 0, self.row_scales / np.where(largest > 0, largest, 1.0), self.row_scales)
         slope = np.abs(np.array(self.gradient(y, p)[1])).max(initial=0.0)
         cost = SCALED_COST / cost_size
@@ -284,23 +284,23 @@ class NodeProgram:
         """The largest |∂g_i/∂y| of each row, (m,); 0 where it is not finite, or so small that its inverse is not."""
         J = self.jacobian(y, p)[1]
         rows, _ = J.sparsity().get_triplet()
-        found = np.zeros(self.m)
-        np.maximum.at(found, np.array(rows, dtype=np.intp), np.abs(np.array(J.nz[:]).ravel()))
-        return np.where(np.isfinite(found) & (found > 1e-300), found, 0.0)
+        largest = np.zeros(self.m)
+        np.maximum.at(largest, np.array(rows, dtype=np.intp), np.abs(np.array(J.nz[:]).ravel()))
+        return np.where(np.isfinite(largest) & (largest > 1e-300), largest, 0.0)
 
     # -- solving -------------------------------------------------------------------------------------------------------
 
     def solver(self, options: Mapping[str, Any], watch: SolverWatch | None = None) -> Any:
         """IPOPT for this program, reusable for several starts; `watch` is notified of each iteration."""
         f, g = self._values
-        given = {
+        settings = {
             "ipopt.print_level": 0, "ipopt.sb": "yes", "print_time": False, "error_on_fail": False,
             "show_eval_warnings": False,  # IPOPT shortens a step whose goal is not finite
             "jac_g": self.jacobian, "grad_f": self.gradient, "hess_lag": self.curvature,
             **({} if watch is None else {"iteration_callback": watch.callback(self.n, self.m, self._p.numel())}),
             **{f"ipopt.{key}": value for key, value in options.items()},
         }  # fmt: skip
-        return ca.nlpsol("steering", "ipopt", {"x": self._y, "p": self._p, "f": f, "g": g}, given)
+        return ca.nlpsol("steering", "ipopt", {"x": self._y, "p": self._p, "f": f, "g": g}, settings)
 
     def solve(
         self, solver: Any, x: Array, p: Array, bounds: tuple[Array, Array], rows: tuple[Array, Array],
@@ -308,18 +308,18 @@ class NodeProgram:
     ) -> NodeSolution:  # fmt: skip
         """Solves from a guess x, with the multipliers (of rows, of bounds) of a nearby solution if known."""
         S, D, c = self.scales, self.row_scales, self.cost_scale
-        given = {"x0": x / S, "p": p, "lbx": bounds[0] / S, "ubx": bounds[1] / S, "lbg": rows[0] * D, "ubg": rows[1] * D}
+        arguments = {"x0": x / S, "p": p, "lbx": bounds[0] / S, "ubx": bounds[1] / S, "lbg": rows[0] * D, "ubg": rows[1] * D}
         if dual is not None:
-            given |= {"lam_g0": dual[0] / D * c, "lam_x0": dual[1] * S * c}
+            arguments |= {"lam_g0": dual[0] / D * c, "lam_x0": dual[1] * S * c}
         try:
-            out = solver(**given)
+            result = solver(**arguments)
         except RuntimeError:  # the bounds or the guess, by their scales, are not finite
             nothing = np.zeros(self.m), np.zeros(self.n)
             return NodeSolution(x, np.nan, *nothing, "Invalid_Number_Detected", 0)
         stats = solver.stats()
-        flat = lambda key: np.array(out[key], dtype=float).ravel()
+        flat = lambda key: np.array(result[key], dtype=float).ravel()
         return NodeSolution(
-            flat("x") * S, float(out["f"]) / c, flat("lam_g") * D / c, flat("lam_x") / S / c,
+            flat("x") * S, float(result["f"]) / c, flat("lam_g") * D / c, flat("lam_x") / S / c,
             str(stats["return_status"]), int(stats.get("iter_count", 0)), _left(stats.get("iterations") or {}),
         )  # fmt: skip
 
@@ -349,11 +349,11 @@ def _assembled(
 ) -> Any:  # fmt: skip
     """The sparse matrix with the entries, each times its scale, added at their positions."""
     rows, columns = (np.concatenate([pair[k] for pair in places]) for k in (0, 1))
-    order, where = np.unique(columns * shape[0] + rows, return_inverse=True)  # column by column, CasADi's order
+    order, position = np.unique(columns * shape[0] + rows, return_inverse=True)  # column by column, CasADi's order
     i, j = order % shape[0], order // shape[0]
     pattern = ca.Sparsity.triplet(*shape, i.tolist(), j.tolist())
     size = scale(rows, columns)
-    sums = ca.DM.triplet(where.tolist(), list(range(len(rows))), ca.DM(size), len(order), len(rows))
+    sums = ca.DM.triplet(position.tolist(), list(range(len(rows))), ca.DM(size), len(order), len(rows))
     nz = ca.mtimes(sums, ca.vertcat(*entries))
     return ca.MX(pattern, ca.densify(nz)) if len(order) else ca.MX(*shape)
 

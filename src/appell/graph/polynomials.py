@@ -84,12 +84,12 @@ class Leaves:
 
     def value(self, leaf: int) -> ca.SX:
         """A leaf on the graph."""
-        found = self.all[leaf].value
-        if found is None:
-            found = ca.SX(0)
+        value = self.all[leaf].value
+        if value is None:
+            value = ca.SX(0)
             for m, c in (self.all[leaf].made or {}).items():
-                found += c * self.value(m[0]) * self.value(m[1])
-        return found
+                value += c * self.value(m[0]) * self.value(m[1])
+        return value
 
     def argument(self, leaf: Leaf) -> ca.SX:
         """The angle of a sine or cosine on the graph."""
@@ -114,9 +114,9 @@ class Leaves:
 
 def include(p: Polynomial, m: Monomial, c: float) -> None:
     """p += c m."""
-    before = p.get(m, 0.0)
-    total = before + c
-    if abs(total) <= COEFFICIENT_ROUNDING * max(abs(before), abs(c)):
+    earlier = p.get(m, 0.0)
+    total = earlier + c
+    if abs(total) <= COEFFICIENT_ROUNDING * max(abs(earlier), abs(c)):
         p.pop(m, None)
     else:
         p[m] = total
@@ -164,29 +164,29 @@ class StreamExpansion:
 
     def results(self) -> list[Polynomial]:
         """The outputs in order."""
-        found: dict[int, Polynomial] = {}
+        polynomials: dict[int, Polynomial] = {}
         for item in self.stream:
             if item.op == "output":
                 continue
             self._made[item.out] = item
             self._still[item.out] = self.fixed[item.port or 0] if item.op == "input" else all(self._still[i] for i in item.args)
-            found[item.out] = self._polynomial(item, [found[i] for i in item.args])
-        return [found[item.args[0]] for item in self.stream if item.op == "output"]
+            polynomials[item.out] = self._polynomial(item, [polynomials[i] for i in item.args])
+        return [polynomials[item.args[0]] for item in self.stream if item.op == "output"]
 
-    def _polynomial(self, item: Instruction, given: list[Polynomial]) -> Polynomial:
+    def _polynomial(self, item: Instruction, arguments: list[Polynomial]) -> Polynomial:
         leaves = self.leaves
         if item.op == "const":
             return {(): item.value} if item.value else {}
-        if item.op in OTHER and len(given[0]) <= ANGLE_TERMS and all(len(m) < 2 for m in given[0]):
-            return leaves.turn(item.op, leaves.apart(given[0]), self._value(item.out))
+        if item.op in OTHER and len(arguments[0]) <= ANGLE_TERMS and all(len(m) < 2 for m in arguments[0]):
+            return leaves.turn(item.op, leaves.apart(arguments[0]), self._value(item.out))
         if item.op in ("add", "sub"):
-            return self._sum(item, combined(given[0], given[1], 1.0 if item.op == "add" else -1.0))
+            return self._sum(item, combined(arguments[0], arguments[1], 1.0 if item.op == "add" else -1.0))
         if item.op in ("neg", "twice"):
-            return {m: c * (-1.0 if item.op == "neg" else 2.0) for m, c in given[0].items()}
-        if item.op in ("mul", "sq") and len(given[0]) * len(given[-1]) <= POLYNOMIAL_LEAF_TERMS:
-            return leaves.times(given[0], given[-1])
+            return {m: c * (-1.0 if item.op == "neg" else 2.0) for m, c in arguments[0].items()}
+        if item.op in ("mul", "sq") and len(arguments[0]) * len(arguments[-1]) <= POLYNOMIAL_LEAF_TERMS:
+            return leaves.times(arguments[0], arguments[-1])
         if item.op == "div":
-            return self._quotient(item.args[1], given[0], given[1])
+            return self._quotient(item.args[1], arguments[0], arguments[1])
         return self._leaf(item)
 
     def _leaf(self, item: Instruction) -> Polynomial:
@@ -210,15 +210,15 @@ class StreamExpansion:
         inverse = self._inverses[key]
         return self.leaves.times(p, {m: c / first for m, c in inverse.items()})
 
-    def _value(self, wanted: int) -> ca.SX:
+    def _value(self, out: int) -> ca.SX:
         """A value of the stream on the graph, unchanged."""
-        waiting = [wanted]
+        waiting = [out]
         while waiting:
             k = waiting[-1]
             item = self._made[k]
-            missing = [i for i in item.args if i not in self._values]
-            if missing:
-                waiting += missing
+            unformed = [i for i in item.args if i not in self._values]
+            if unformed:
+                waiting += unformed
                 continue
             waiting.pop()
             if item.op == "const":
@@ -227,7 +227,7 @@ class StreamExpansion:
                 self._values[k] = self.inputs[item.port or 0][item.index or 0]
             else:
                 self._values[k] = VALUES[item.op](*(self._values[i] for i in item.args))
-        return self._values[wanted]
+        return self._values[out]
 
 
 def turned(p: Polynomial, leaves: Leaves) -> Polynomial:
@@ -254,30 +254,30 @@ def _rule(p: Polynomial, m: Monomial, leaves: Leaves) -> list[Monomial]:
 def _pair(p: Polynomial, m: Monomial, i: int, j: int, leaves: Leaves) -> list[Monomial] | None:
     """The rules for the factors i < j of a term."""
     a, b = leaves.all[m[i]], leaves.all[m[j]]
-    rest = m[:i] + m[i + 1 : j] + m[j + 1 :]
+    others = m[:i] + m[i + 1 : j] + m[j + 1 :]
     swapped = [leaves.turns.get((OTHER[x.op], x.angle)) for x in (a, b)]
-    if m[i] == m[j] and _opposite(p.get(rest), p[m]):  # T − T s² = T c²
-        other = leaves.turn(OTHER[a.op], dict(a.angle), getattr(ca, OTHER[a.op])(leaves.argument(a)))
-        return _replaced(p, [m, rest], leaves.times({rest: p[rest]}, leaves.times(other, other)))
+    if m[i] == m[j] and _opposite(p.get(others), p[m]):  # T − T s² = T c²
+        twin = leaves.turn(OTHER[a.op], dict(a.angle), getattr(ca, OTHER[a.op])(leaves.argument(a)))
+        return _replaced(p, [m, others], leaves.times({others: p[others]}, leaves.times(twin, twin)))
     if None in swapped or (a.angle == b.angle and a.op != b.op):
         return None
-    partner = tuple(sorted((*rest, swapped[0], swapped[1])))  # type: ignore[arg-type]
+    partner = tuple(sorted((*others, swapped[0], swapped[1])))  # type: ignore[arg-type]
     if partner not in p or partner == m:
         return None
     c, d = p[m], p[partner]
     if not (_opposite(c, d) or _opposite(c, -d)):
         return None
-    same = (c > 0) == (d > 0)
+    same_sign = (c > 0) == (d > 0)
     op = "cos" if a.op == b.op else "sin"
     if op == "cos":
-        angle = combined(dict(a.angle), dict(b.angle), -1.0 if same else 1.0)
-        c = c if same else (c if a.op == "cos" else d)
+        angle = combined(dict(a.angle), dict(b.angle), -1.0 if same_sign else 1.0)
+        c = c if same_sign else (c if a.op == "cos" else d)
     else:
-        angle = combined(dict(a.angle), dict(b.angle), 1.0 if same else -1.0)
-        c = c if same or a.op == "sin" else d
-    one, two = tuple(sorted((m[i], m[j]))), tuple(sorted(swapped))  # type: ignore[type-var]
-    made = {one: p[m] / c, two: p[partner] / c}
-    return _replaced(p, [m, partner], leaves.times({rest: c}, leaves.turn(op, angle, None, made)))
+        angle = combined(dict(a.angle), dict(b.angle), 1.0 if same_sign else -1.0)
+        c = c if same_sign or a.op == "sin" else d
+    a_b, swapped_a_b = tuple(sorted((m[i], m[j]))), tuple(sorted(swapped))  # type: ignore[type-var]
+    made = {a_b: p[m] / c, swapped_a_b: p[partner] / c}
+    return _replaced(p, [m, partner], leaves.times({others: c}, leaves.turn(op, angle, None, made)))
 
 
 def _opposite(c: float | None, d: float) -> bool:

@@ -83,23 +83,23 @@ def ranges(fn: Fn, points: Collection[str] = (), found: tuple[str, ...] = RANGE_
     inputs, boxes = {}, []
     for port in fn.inputs:
         names = [port.name] if port.name in points else [f"{port.name}_lo", f"{port.name}_hi"]
-        ends = [symbols(name, port.size) for name in names]
-        inputs.update({name: (value, port.shape) for name, value in zip(names, ends, strict=True)})
-        boxes.append((ends[0], ends[-1]))
+        bounds = [symbols(name, port.size) for name in names]
+        inputs.update({name: (value, port.shape) for name, value in zip(names, bounds, strict=True)})
+        boxes.append((bounds[0], bounds[-1]))
     stream = {item.out: item for item in fn.instructions if item.op != "output"}
-    known: dict[int, Range] = {}
+    range_of: dict[int, Range] = {}
     outputs: list[Range] = [Range(ca.SX(0), ca.SX(0), ca.SX(0))] * out.size
     for item in fn.instructions:
         if item.op == "output":
-            outputs[item.index or 0] = known[item.args[0]]
+            outputs[item.index or 0] = range_of[item.args[0]]
         else:
             choice = _choice(item, stream)
-            known[item.out] = _chosen(*(known[arg] for arg in choice)) if choice else _range(item, boxes, known)
-    values = {name: ca.vertcat(*(getattr(one, name) for one in outputs)) for name in found}
+            range_of[item.out] = _chosen(*(range_of[arg] for arg in choice)) if choice else _range(item, boxes, range_of)
+    values = {name: ca.vertcat(*(getattr(r, name) for r in outputs)) for name in found}
     return make_fn("ranges", inputs, {name: (value, (out.size,)) for name, value in values.items()})
 
 
-def _range(item: Instruction, boxes: list[tuple[Value, Value]], known: dict[int, Range]) -> Range:
+def _range(item: Instruction, boxes: list[tuple[Value, Value]], range_of: dict[int, Range]) -> Range:
     if item.op == "const":
         assert item.value is not None
         value = ca.SX(item.value)
@@ -109,7 +109,7 @@ def _range(item: Instruction, boxes: list[tuple[Value, Value]], known: dict[int,
         k = item.index or 0
         value = lo[k]
         return Range(value, value if lo is hi else hi[k], ca.SX(0))
-    args = [known[arg] for arg in item.args]
+    args = [range_of[arg] for arg in item.args]
     if all(arg.fixed for arg in args):
         value = _value(item.op, *(arg.lo for arg in args))
         return Range(value, value, ca.SX(0))
@@ -129,7 +129,7 @@ def _choice(item: Instruction, stream: dict[int, Instruction]) -> tuple[int, ...
 
 def _chosen(c: Range, a: Range, b: Range) -> Range:
     surely, possibly = _truth(c)
-    pick = lambda x, y, either: ca.if_else(surely, x, ca.if_else(possibly, either, y))
+    pick = lambda x, y, undecided: ca.if_else(surely, x, ca.if_else(possibly, undecided, y))
     lo, hi = pick(a.lo, b.lo, ca.fmin(a.lo, b.lo)), pick(a.hi, b.hi, ca.fmax(a.hi, b.hi))
     return Range(lo, hi, pick(a.rough, b.rough, INF))
 
@@ -165,8 +165,8 @@ def _hull(values: list[Value]) -> tuple[Value, Value]:
 
 def _corners(op: Callable[..., Value], a: Range, b: Range) -> tuple[Value, Value]:
     """The hull of an operation over the corners of a box."""
-    ends = [[x.lo] if x.fixed else [x.lo, x.hi] for x in (a, b)]
-    return _hull([op(x, y) for x in ends[0] for y in ends[1]])
+    values = [[x.lo] if x.fixed else [x.lo, x.hi] for x in (a, b)]
+    return _hull([op(x, y) for x in values[0] for y in values[1]])
 
 
 def _product(a: Range, b: Range) -> Range:
@@ -200,8 +200,8 @@ def _rising(op: str, rough: Callable[[Range], Value], least: float = -float("inf
     """An increasing function on its domain."""
 
     def rule(a: Range) -> Range:
-        ends = (ca.fmin(ca.fmax(x, least), most) for x in (a.lo, a.hi))
-        lo, hi = (_value(op, x) for x in ends)
+        limited = (ca.fmin(ca.fmax(x, least), most) for x in (a.lo, a.hi))
+        lo, hi = (_value(op, x) for x in limited)
         return Range(lo, hi, ca.fmax(a.rough, rough(a)))
 
     return rule
@@ -261,14 +261,14 @@ def _power(a: Range, b: Range) -> Range:
     n = b.lo
     integer = n == ca.floor(n)
     polynomial = ca.logic_and(integer, n >= 0)
-    ends = (ca.if_else(integer, x, ca.fmax(x, 0)) for x in (a.lo, a.hi))  # noninteger powers need a >= 0
-    lo, hi = _hull([ca.power(x, n) for x in ends])
+    bases = (ca.if_else(integer, x, ca.fmax(x, 0)) for x in (a.lo, a.hi))  # noninteger powers need a >= 0
+    lo, hi = _hull([ca.power(x, n) for x in bases])
     lo = ca.if_else(ca.logic_and(polynomial, a.straddles), ca.fmin(lo, 0), lo)  # an even power is smallest at 0
     pole = ca.logic_and(n < 0, a.straddles)
     lo, hi = ca.if_else(pole, -INF, lo), ca.if_else(pole, INF, hi)
-    whole = ca.if_else(integer, _distant(a.least, a.width), _distant(a.lo, a.width))
+    roughness = ca.if_else(integer, _distant(a.least, a.width), _distant(a.lo, a.width))
     low = ca.logic_and(polynomial, n <= LOW_DEGREE)
-    return Range(lo, hi, ca.fmax(a.rough, ca.if_else(low, 0, whole * ca.fmax(1, ca.fabs(n) / LOW_DEGREE))))
+    return Range(lo, hi, ca.fmax(a.rough, ca.if_else(low, 0, roughness * ca.fmax(1, ca.fabs(n) / LOW_DEGREE))))
 
 
 def _atan2(y: Range, x: Range) -> Range:
@@ -286,8 +286,8 @@ def _hypot(x: Range, y: Range) -> Range:
 
 def _lesser(op: str) -> Callable[[Range, Range], Range]:
     def rule(a: Range, b: Range) -> Range:
-        first, second = (a.hi <= b.lo, b.hi <= a.lo) if op == "fmin" else (a.lo >= b.hi, b.lo >= a.hi)
-        rough = ca.if_else(first, a.rough, ca.if_else(second, b.rough, INF))
+        a_always, b_always = (a.hi <= b.lo, b.hi <= a.lo) if op == "fmin" else (a.lo >= b.hi, b.lo >= a.hi)
+        rough = ca.if_else(a_always, a.rough, ca.if_else(b_always, b.rough, INF))
         return Range(_value(op, a.lo, b.lo), _value(op, a.hi, b.hi), rough)
 
     return rule

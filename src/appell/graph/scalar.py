@@ -28,9 +28,9 @@ class GraphScalar(ca.SX):
     __array_priority__ = 2000.0  # above NumPy's numbers, which then defer to these operators
 
     def __neg__(self) -> ca.SX:
-        found = ca.SX.unary(ca.OP_NEG, self)
-        found.__class__ = GraphScalar
-        return found
+        result = ca.SX.unary(ca.OP_NEG, self)
+        result.__class__ = GraphScalar
+        return result
 
 
 @lru_cache(maxsize=65536)
@@ -53,9 +53,9 @@ def _operator(code: int, name: str, swapped: bool) -> Callable[[Any, Any], Any]:
             y = _number(y)
         else:
             return plain(x, y)
-        found = binary(code, y, x) if swapped else binary(code, x, y)
-        found.__class__ = GraphScalar
-        return found
+        result = binary(code, y, x) if swapped else binary(code, x, y)
+        result.__class__ = GraphScalar
+        return result
 
     return apply
 
@@ -66,10 +66,10 @@ for _code, _name in ((ca.OP_ADD, "add"), (ca.OP_SUB, "sub"), (ca.OP_MUL, "mul"),
 
 
 def _unary(code: int, x: Any) -> Any:
-    found = ca.SX.unary(code, x)
+    result = ca.SX.unary(code, x)
     if isinstance(x, GraphScalar):
-        found.__class__ = GraphScalar
-    return found
+        result.__class__ = GraphScalar
+    return result
 
 
 def sin(x: Scalar) -> Scalar:
@@ -91,10 +91,10 @@ def is_constant_zero(x: Scalar) -> bool:
 
 def scalars(column: ca.SX) -> list[ca.SX]:
     """The entries of a dense column."""
-    found = [ca.SX(entry) for entry in ca.vertsplit(column)] if column.numel() else []
-    for entry in found:
+    entries = [ca.SX(entry) for entry in ca.vertsplit(column)] if column.numel() else []
+    for entry in entries:
         entry.__class__ = GraphScalar
-    return found
+    return entries
 
 
 def stacked(entries: Sequence[Scalar]) -> ca.SX:

@@ -51,13 +51,13 @@ def shorter(values: Sequence[ca.SX], inputs: Sequence[ca.SX], fixed: Sequence[bo
     if not count_operations(stream) or not all(np.isfinite(item.value or 0.0) for item in stream):
         return list(values)  # a constant NaN marks a missing value, which sums and products would lose
     plain, price, best = _Checked(stream, inputs, fixed), _price(stream, fixed), values
-    for whole in (True, False):
-        for found in _rewritten(stream, inputs, fixed, whole, [value.numel() for value in values]):
-            new = _stream(found, inputs)
+    for expand_sums in (True, False):
+        for rewritten in _rewritten(stream, inputs, fixed, expand_sums, [value.numel() for value in values]):
+            new = _stream(rewritten, inputs)
             if count_operations(new) > count_operations(stream) or (cheaper := _price(new, fixed)) >= price:
                 continue
             if plain.confirms(new):
-                best = [ca.reshape(x, *value.shape) for x, value in zip(found, values, strict=True)]
+                best = [ca.reshape(x, *value.shape) for x, value in zip(rewritten, values, strict=True)]
                 price = cheaper
         if best is not values:
             break
@@ -74,7 +74,7 @@ def as_good(
 ) -> bool:
     """Whether values equal the plain ones up to rounding, with some inputs replaced by numbers, and are not longer."""
     new, old = _stream(values, inputs), _stream(plain, inputs)
-    fixed = [bool(known) for known in numbers]
+    fixed = [bool(values_of) for values_of in numbers]
     return count_operations(new) <= count_operations(old) and _Checked(old, inputs, fixed, numbers).confirms(new)
 
 
@@ -84,19 +84,19 @@ def _stream(columns: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> tuple[Instruct
 
 
 def _rewritten(
-    stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool], whole: bool, sizes: Sequence[int]
+    stream: Sequence[Instruction], inputs: Sequence[ca.SX], fixed: Sequence[bool], expand_sums: bool, sizes: Sequence[int]
 ) -> Iterator[list[ca.SX]]:
     """The outputs as columns, rewritten in several ways; none if there are too many terms."""
     leaves = Leaves(PRODUCTS * len(stream))
     try:
-        results = [turned(p, leaves) for p in StreamExpansion(stream, inputs, fixed, whole, leaves).results()]
+        results = [turned(p, leaves) for p in StreamExpansion(stream, inputs, fixed, expand_sums, leaves).results()]
     except TooLong:
         return
-    made = _made(results, leaves)
+    built = _made(results, leaves)
     outputs = [item for item in stream if item.op == "output"]
     for horner in (True, False):
         sharing = HornerScheme(leaves, horner)
-        for leaf in made:
+        for leaf in built:
             sharing.make(leaf)
         for result in results:
             sharing.add(result)
@@ -115,30 +115,30 @@ def _made(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
     angles is needed, sine and cosine of the difference are computed directly.
     """
     used = {x for p in results for m in p for x in m}
-    angles = lambda found: {leaves.all[x].angle for x in found if leaves.all[x].op and leaves.all[x].value is not None}
-    every, made = set(used), []
+    angles = lambda leaves_in: {leaves.all[x].angle for x in leaves_in if leaves.all[x].op and leaves.all[x].value is not None}
+    all_leaves, built = set(used), []
     waiting = sorted(used, reverse=True)
     while waiting:
         x = waiting.pop()
         leaf = leaves.all[x]
-        if leaf.value is None and x not in made:
-            made.append(x)
+        if leaf.value is None and x not in built:
+            built.append(x)
             waiting += [y for m in leaf.made or {} for y in m]
-            every |= {y for m in leaf.made or {} for y in m}
-    new = {leaves.all[x].angle for x in made if x in used}
-    if len(new) <= len(angles(every) - angles(used)):
-        for x in made:
+            all_leaves |= {y for m in leaf.made or {} for y in m}
+    new = {leaves.all[x].angle for x in built if x in used}
+    if len(new) <= len(angles(all_leaves) - angles(used)):
+        for x in built:
             if x in used:
                 leaf = leaves.all[x]
                 leaf.value = getattr(ca, leaf.op)(leaves.argument(leaf))
         return []
-    return sorted(made)
+    return sorted(built)
 
 
 def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
     """The cost of a stream in products; a product used once, in a sum, is free (fused multiply–add)."""
     uses = Counter(arg for item in stream for arg in item.args)
-    made = {item.out: item for item in stream if item.op != "output"}
+    item_of = {item.out: item for item in stream if item.op != "output"}
     still: dict[int, bool] = {}
     total = 0.0
     for item in stream:
@@ -147,7 +147,7 @@ def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
             continue
         still[item.out] = all(still[arg] for arg in item.args)
         price = COST.get(item.op, 1.0)
-        if item.op in ("add", "sub") and any(made[arg].op in ("mul", "sq") and uses[arg] == 1 for arg in item.args):
+        if item.op in ("add", "sub") and any(item_of[arg].op in ("mul", "sq") and uses[arg] == 1 for arg in item.args):
             price = 0.0
         total += price * (0.25 if still[item.out] else 1.0)
     return total
@@ -164,17 +164,20 @@ class _Checked:
         random = np.random.default_rng(1)
         scattered = 10.0 ** random.uniform(-1.5, 1.5, COMPARED_STATES)
         size = np.where(np.arange(COMPARED_STATES) < COMPARED_STATES // 2, 1.0, scattered)
-        drawn, wide = [], []
+        samples, wide_samples = [], []
         for x, positive in zip(inputs, fixed, strict=True):
             shape = (x.numel(), COMPARED_STATES)
             sign = 1.0 if positive else random.choice([-1.0, 1.0], shape)
-            drawn.append(size * sign * random.uniform(0.3, 2.0, shape))
-        for x, still in zip(drawn, fixed, strict=True):
-            wide.append(10.0 ** random.uniform(-WIDE, WIDE, x.shape) if still else x.copy())
-        for values, known in (*zip(drawn, numbers, strict=False), *zip(wide, numbers, strict=False)):
-            values[list(known)] = np.reshape(list(known.values()), (-1, 1))
-        near = _near_cancellation(stream, wide, fixed)
-        self.batches = [(drawn, [False] * len(fixed)), *([(near, [not still for still in fixed])] if near else [])]
+            samples.append(size * sign * random.uniform(0.3, 2.0, shape))
+        for x, still in zip(samples, fixed, strict=True):
+            wide_samples.append(10.0 ** random.uniform(-WIDE, WIDE, x.shape) if still else x.copy())
+        for values, number_of in (*zip(samples, numbers, strict=False), *zip(wide_samples, numbers, strict=False)):
+            values[list(number_of)] = np.reshape(list(number_of.values()), (-1, 1))
+        near_samples = _near_cancellation(stream, wide_samples, fixed)
+        self.batches = [
+            (samples, [False] * len(fixed)),
+            *([(near_samples, [not still for still in fixed])] if near_samples else []),
+        ]
         self.found = [_evaluated(stream, *batch) for batch in self.batches]
 
     def confirms(self, stream: Sequence[Instruction]) -> bool:
@@ -189,16 +192,16 @@ def _as_accurate(new: tuple[dict[Any, Array], dict[Any, Array]], plain: tuple[di
     if set(value) != set(values):
         return False
     with np.errstate(all="ignore"):
-        for place, old in values.items():
-            known = np.isfinite(old) & np.isfinite(bounds[place])
-            if np.isfinite(value[place])[~np.isfinite(old)].any():
+        for output, old in values.items():
+            comparable = np.isfinite(old) & np.isfinite(bounds[output])
+            if np.isfinite(value[output])[~np.isfinite(old)].any():
                 return False
-            if not known.any():  # nothing was compared
+            if not comparable.any():  # nothing was compared
                 return False
-            room = 2e-16 * (bounds[place] + bound[place])
-            same = np.abs(value[place] - old) <= room + 1e-300
-            good = bound[place] <= WORSE * bounds[place] + 8 * np.abs(old)
-            if not (same & good)[known].all():
+            room = 2e-16 * (bounds[output] + bound[output])
+            equal = np.abs(value[output] - old) <= room + 1e-300
+            good = bound[output] <= WORSE * bounds[output] + 8 * np.abs(old)
+            if not (equal & good)[comparable].all():
                 return False
     return bool(values)
 
@@ -206,7 +209,7 @@ def _as_accurate(new: tuple[dict[Any, Array], dict[Any, Array]], plain: tuple[di
 Linear = tuple[dict[tuple[int, int], Array], Array]  # derivatives by the index of a moving input, and the rest, at each state
 
 
-def _near_cancellation(stream: Sequence[Instruction], drawn: list[Array], fixed: Sequence[bool]) -> list[Array]:
+def _near_cancellation(stream: Sequence[Instruction], states: list[Array], fixed: Sequence[bool]) -> list[Array]:
     """Inputs (numel, k) at which a sum of moving inputs and fixed terms is nearly zero; none if there is no such sum.
 
     (t − 5.8)³ is small there, and its expanded form is only rounding. Inputs carry their own rounding there, so that k (x − c)
@@ -218,33 +221,35 @@ def _near_cancellation(stream: Sequence[Instruction], drawn: list[Array], fixed:
         for item in stream:
             if item.op == "output":
                 continue
-            forms[item.out] = form = _linear(item, [forms[arg] for arg in item.args], drawn, fixed)
+            forms[item.out] = form = _linear(item, [forms[arg] for arg in item.args], states, fixed)
             if item.op in ("add", "sub") and form is not None and form[0] and len(roots) < CANCELLING_SUMS:
-                place, slope = max(form[0].items(), key=lambda pair: float(np.abs(pair[1]).min()))
-                others = sum((c * drawn[i][k] for (i, k), c in form[0].items() if (i, k) != place), form[1])
-                root = -others / slope
+                largest_input, slope = max(form[0].items(), key=lambda pair: float(np.abs(pair[1]).min()))
+                remainder = sum((c * states[i][k] for (i, k), c in form[0].items() if (i, k) != largest_input), form[1])
+                root = -remainder / slope
                 if np.isfinite(root).all() and (root != 0).any():
-                    roots.append((place, root))
+                    roots.append((largest_input, root))
     if not roots:
         return []
-    near = [np.tile(x, (1, len(roots))) for x in drawn]
+    samples = [np.tile(x, (1, len(roots))) for x in states]
     share = 1 + np.resize(BESIDE_ROOT, COMPARED_STATES)
     for j, ((i, k), root) in enumerate(roots):
-        near[i][k, j * COMPARED_STATES : (j + 1) * COMPARED_STATES] = root * share
-    return near
+        samples[i][k, j * COMPARED_STATES : (j + 1) * COMPARED_STATES] = root * share
+    return samples
 
 
-def _linear(item: Instruction, given: list[Linear | None], drawn: list[Array], fixed: Sequence[bool]) -> Linear | None:
+def _linear(
+    item: Instruction, argument_forms: list[Linear | None], samples: list[Array], fixed: Sequence[bool]
+) -> Linear | None:
     """A value as a linear form in the moving inputs with fixed coefficients; None if it is not linear."""
     if item.op == "input":
-        place = (item.port or 0, item.index or 0)
-        x = drawn[place[0]][place[1]]
-        return ({}, x) if fixed[place[0]] else ({place: np.ones(len(x))}, np.zeros(len(x)))
+        index = (item.port or 0, item.index or 0)
+        x = samples[index[0]][index[1]]
+        return ({}, x) if fixed[index[0]] else ({index: np.ones(len(x))}, np.zeros(len(x)))
     if item.op == "const":
         return {}, np.full(COMPARED_STATES, item.value)
-    if any(form is None for form in given):
+    if any(form is None for form in argument_forms):
         return None
-    forms = [form for form in given if form is not None]
+    forms = [form for form in argument_forms if form is not None]
     if not any(form[0] for form in forms):
         return {}, _rounded(item.op, [form[1] for form in forms], [np.zeros(COMPARED_STATES)] * len(forms))[0]
     if item.op in ("add", "sub"):
@@ -253,8 +258,8 @@ def _linear(item: Instruction, given: list[Linear | None], drawn: list[Array], f
         c = -1.0 if item.op == "neg" else 2.0
         return {k: c * x for k, x in forms[0][0].items()}, c * forms[0][1]
     if item.op == "mul" and not (forms[0][0] and forms[1][0]):
-        (slopes, rest), c = (forms[0], forms[1][1]) if forms[0][0] else (forms[1], forms[0][1])
-        return {k: c * x for k, x in slopes.items()}, c * rest
+        (slopes, constant), c = (forms[0], forms[1][1]) if forms[0][0] else (forms[1], forms[0][1])
+        return {k: c * x for k, x in slopes.items()}, c * constant
     if item.op == "div" and not forms[1][0]:
         return {k: x / forms[1][1] for k, x in forms[0][0].items()}, forms[0][1] / forms[1][1]
     return None
@@ -326,6 +331,6 @@ def _function(op: str) -> Callable[..., Array]:
     """An operation on arrays of states."""
     if op in ("sin", "cos"):
         return getattr(np, op)
-    given = [ca.SX.sym(name) for name in "xy"[: ARITY[op]]]
-    function = ca.Function("f", given, [VALUES[op](*given)])
+    symbols = [ca.SX.sym(name) for name in "xy"[: ARITY[op]]]
+    function = ca.Function("f", symbols, [VALUES[op](*symbols)])
     return lambda *x: np.asarray(function(*(v.reshape(1, -1) for v in x))).reshape(-1)

@@ -30,18 +30,18 @@ def sizes(values: Sequence[ca.SX], inputs: Sequence[ca.SX]) -> list[ca.SX]:
     """
     thin = [ca.sparsify(value) for value in values]
     stream = instructions_of(ca.Function("values", list(inputs), ca.cse([value.nz[:] for value in thin]) if thin else []))
-    known: dict[int, Sized] = {}
+    sized: dict[int, Sized] = {}
     results = [ca.SX.zeros(value.nnz()) for value in thin]
     for item in stream:
         if item.op == "output":
             assert item.port is not None and item.index is not None
-            results[item.port][item.index] = ca.sqrt(known[item.args[0]][1])
+            results[item.port][item.index] = ca.sqrt(sized[item.args[0]][1])
         else:
-            known[item.out] = _sized(item, inputs, [known[i] for i in item.args])
+            sized[item.out] = _sized(item, inputs, [sized[i] for i in item.args])
     return [ca.sparsify(ca.SX(value.sparsity(), size)) for size, value in zip(results, thin, strict=True)]
 
 
-def _sized(item: Instruction, inputs: Sequence[ca.SX], given: list[Sized]) -> Sized:
+def _sized(item: Instruction, inputs: Sequence[ca.SX], arguments: list[Sized]) -> Sized:
     if item.op == "const":
         number = item.value or 0.0
         return ca.SX(number), ca.SX(number * number)
@@ -49,9 +49,9 @@ def _sized(item: Instruction, inputs: Sequence[ca.SX], given: list[Sized]) -> Si
         assert item.port is not None and item.index is not None
         x = inputs[item.port][item.index]
         return x, x * x
-    value = VALUES[item.op](*(x for x, _ in given))
+    value = VALUES[item.op](*(x for x, _ in arguments))
     rule = RULES.get(item.op)
-    return value, value * value if rule is None else rule(value, *given)
+    return value, value * value if rule is None else rule(value, *arguments)
 
 
 def _by_slope(slope: Callable[[ca.SX, ca.SX], ca.SX]) -> Callable[..., ca.SX]:

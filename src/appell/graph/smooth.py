@@ -48,15 +48,15 @@ class Smooth:
     def transposed(self, wanted: Places) -> Smooth:
         """(x_j …, ȳ_1, …, ȳ_m) → x̄_i with i among `wanted` and j those in which `fn` is not linear."""
         x, y = self._values()
-        rest = [j for j in range(len(x)) if j not in self.linear]
+        nonlinear = [j for j in range(len(x)) if j not in self.linear]
         bars = [symbols(f"b{k}", value.numel()) for k, value in enumerate(y)]
-        found = _transposed(y, [x[i] for i in wanted], bars)
+        x_bar = _transposed(y, [x[i] for i in wanted], bars)
         at_zero = [zeros(x[i].numel()) for i in self.linear]
-        found = substitute_all(found, [x[i] for i in self.linear], at_zero)
-        ports = [*(self.fn.inputs[j] for j in rest), *self.fn.outputs]
-        last = range(len(rest), len(rest) + len(bars))
+        x_bar = substitute_all(x_bar, [x[i] for i in self.linear], at_zero)
+        ports = [*(self.fn.inputs[j] for j in nonlinear), *self.fn.outputs]
+        last = range(len(nonlinear), len(nonlinear) + len(bars))
         outputs = [self.fn.inputs[i] for i in wanted]
-        return self._derived("transposed", [*(x[j] for j in rest), *bars], ports, found, outputs, tuple(last))
+        return self._derived("transposed", [*(x[j] for j in nonlinear), *bars], ports, x_bar, outputs, tuple(last))
 
     def _values(self) -> tuple[list[Value], list[Value]]:
         x = [symbols(f"x{i}", port.size) for i, port in enumerate(self.fn.inputs)]
@@ -68,9 +68,9 @@ class Smooth:
         if self.doubt is not None:
             (doubt,) = apply(self.doubt, *x[: len(self.doubt.inputs)]).values()
             y = [value + doubt for value in y]
-        given = {f"x{k}": (value, port.shape) for k, (value, port) in enumerate(zip(x, inputs, strict=True))}
+        x_ports = {f"x{k}": (value, port.shape) for k, (value, port) in enumerate(zip(x, inputs, strict=True))}
         results = {f"y{k}": (value, port.shape) for k, (value, port) in enumerate(zip(y, outputs, strict=True))}
-        return Smooth(make_fn(name, given, results), linear, self.doubt)
+        return Smooth(make_fn(name, x_ports, results), linear, self.doubt)
 
 
 def smooth(fn: Fn, keep: str, margin: str) -> Smooth:
@@ -84,17 +84,17 @@ def smooth(fn: Fn, keep: str, margin: str) -> Smooth:
 
 
 def _tangent(y: list[Value], x: list[Value], xd: list[Value]) -> list[Value]:
-    whole = ca.jtimes(ca.vertcat(*y), ca.vertcat(*x), ca.vertcat(*xd))
-    return _parts(whole, y)
+    stacked = ca.jtimes(ca.vertcat(*y), ca.vertcat(*x), ca.vertcat(*xd))
+    return _parts(stacked, y)
 
 
 def _transposed(y: list[Value], x: list[Value], bars: list[Value]) -> list[Value]:
-    whole = ca.jtimes(ca.vertcat(*y), ca.vertcat(*x), ca.vertcat(*bars), True)
-    return _parts(whole, x)
+    stacked = ca.jtimes(ca.vertcat(*y), ca.vertcat(*x), ca.vertcat(*bars), True)
+    return _parts(stacked, x)
 
 
-def _parts(whole: Value, like: list[Value]) -> list[Value]:
-    return [whole[a:b] for a, b in pairwise(accumulate((value.numel() for value in like), initial=0))]
+def _parts(stacked: Value, like: list[Value]) -> list[Value]:
+    return [stacked[a:b] for a, b in pairwise(accumulate((value.numel() for value in like), initial=0))]
 
 
 __all__ = ["Smooth", "smooth"]

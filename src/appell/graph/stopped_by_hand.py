@@ -51,9 +51,9 @@ class SolverWatch:
 
     def callback(self, n: int, m: int, p: int) -> Any:
         """A fresh callback for a program of n variables, m rows and p parameters; the watch keeps it alive."""
-        made = _Iteration(self, n, m, p)
-        self._callbacks = [made]
-        return made
+        iteration = _Iteration(self, n, m, p)
+        self._callbacks = [iteration]
+        return iteration
 
 
 class _Iteration(ca.Callback):

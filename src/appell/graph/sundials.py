@@ -59,14 +59,14 @@ class Stiff:
     def __call__(self, t0: float, t1: float, z: Array, y: Array, p: Array) -> SundialsResult:
         """z at t1 from z at t0 with the algebraic unknowns y at t0; or the status of a failure."""
         try:
-            own = self.idle.pop()  # atomic: never shared by two threads
+            integrators = self.idle.pop()  # atomic: never shared by two threads
         except IndexError:
             with _making:
-                own = self.make()
+                integrators = self.make()
         arguments = {"x0": z, "z0": y, "p": np.concatenate([p, [t0, t1]])}
-        reached = _aside(lambda: _reach(own, arguments, self.steps))
-        self.idle.append(own)  # not after an exception: the call may still be running
-        return reached
+        result = _aside(lambda: _reach(integrators, arguments, self.steps))
+        self.idle.append(integrators)  # not after an exception: the call may still be running
+        return result
 
 
 def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most: int) -> SundialsResult:
@@ -77,8 +77,8 @@ def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most
             if "TOO_MUCH_WORK" in str(failure):
                 return SundialsResult(arguments["x0"], Status.BUFFER_FULL, (most, most, 0))
             continue
-        counted = integrator.stats()
-        evaluations, steps, rejected = (int(counted[name]) for name in COUNTED)
+        statistics = integrator.stats()
+        evaluations, steps, rejected = (int(statistics[name]) for name in COUNTED)
         z = np.array(out["xf"]).ravel()
         status = Status.OK if np.isfinite(z).all() else Status.NOT_FINITE
         return SundialsResult(z, status, (evaluations, steps, rejected))
@@ -91,8 +91,8 @@ def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
         return call()
     answers: list[SundialsResult] = []
     failures: list[BaseException] = []
-    over = Lock()  # not an Event: an interrupt inside its wait could leave its lock in any state
-    over.acquire()
+    done = Lock()  # not an Event: an interrupt inside its wait could leave its lock in any state
+    done.acquire()
 
     def work() -> None:
         try:
@@ -100,10 +100,10 @@ def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
         except BaseException as error:
             failures.append(error)
         finally:
-            over.release()
+            done.release()
 
     Thread(target=work, name="appell stiff", daemon=True).start()
-    while not over.acquire(timeout=LISTEN):
+    while not done.acquire(timeout=LISTEN):
         pass
     if failures:
         raise failures[0]
@@ -121,9 +121,9 @@ def make_stiff(fn: Fn, method: str, rtol: float, atol: float, max_steps: int) ->
 def _integrators(fn: Fn, method: str, rtol: float, atol: float, steps: int) -> tuple[ca.Function, ...]:
     ports = {port.name: port for port in fn.inputs}
     z, p, s = ca.SX.sym("z", ports["z"].size), ca.SX.sym("p", ports["p"].size), ca.SX.sym("s")
-    ends = ca.SX.sym("ends", 2)
-    t, span = ends[0] + s * (ends[1] - ends[0]), ends[1] - ends[0]
-    problem = {"x": z, "t": s, "p": ca.vertcat(p, ends)}
+    interval = ca.SX.sym("ends", 2)
+    t, span = interval[0] + s * (interval[1] - interval[0]), interval[1] - interval[0]
+    problem = {"x": z, "t": s, "p": ca.vertcat(p, interval)}
     if method == "idas":
         y = ca.SX.sym("y", ports["y"].size)
         zd, residual = fn.function(t, z, p, y)
@@ -135,5 +135,7 @@ def _integrators(fn: Fn, method: str, rtol: float, atol: float, steps: int) -> t
     if method == "idas":
         # IDAS computes consistent ẋ, y to a fraction of the tolerances; for an unknown near 0 that must not be below rounding
         options |= {"calc_ic": True, "suppress_algebraic": True, "abstol": max(atol, 0.1 * rtol)}
-    ways = [{"first_time": time} for time in FIRST_TIMES] if method == "idas" else [{}]
-    return tuple(ca.integrator("stiff", method, problem, 0, 1, {**options, **way}) for way in ways)
+    initializations = [{"first_time": time} for time in FIRST_TIMES] if method == "idas" else [{}]
+    return tuple(
+        ca.integrator("stiff", method, problem, 0, 1, {**options, **initialization}) for initialization in initializations
+    )

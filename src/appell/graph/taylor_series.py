@@ -95,15 +95,15 @@ class _SeriesRules:
 
     def outputs_of(self, fn: Fn, name: str) -> list[Series]:
         """The series of one output of fn(t, z, p)."""
-        wanted = [port.name for port in fn.outputs].index(name)
-        given = [[self.t], self.z, self.p]
+        output = [port.name for port in fn.outputs].index(name)
+        inputs = [[self.t], self.z, self.p]
         values: dict[int, Series] = {}
         results: dict[int, Series] = {}
-        for item in _needed(fn.instructions, wanted):
+        for item in _needed(fn.instructions, output):
             if item.op == "output":
                 results[item.index or 0] = values[item.args[0]]
             elif item.op == "input":
-                values[item.out] = given[item.port or 0][item.index or 0]
+                values[item.out] = inputs[item.port or 0][item.index or 0]
             elif item.op == "const":
                 values[item.out] = self.constant(item.value or 0.0)
             else:
@@ -145,9 +145,9 @@ class _SeriesRules:
     def pair(self, op: str, a: Series, twin: str, factors: tuple[float, float]) -> Series:
         """c = op(a), s = twin(a) with ċ = f₁ s ȧ, ṡ = f₂ c ȧ."""
         c, s = [], []
-        for one, other, name, factor in ((c, s, op, factors[0]), (s, c, twin, factors[1])):
-            self.rules.append((one, _pair_rule(name, a, other, factor)))
-            self.moving.add(id(one))
+        for series, partner, name, factor in ((c, s, op, factors[0]), (s, c, twin, factors[1])):
+            self.rules.append((series, _pair_rule(name, a, partner, factor)))
+            self.moving.add(id(series))
         return c
 
     def primitive(self, op: str, a: Series, s: Series, factor: float = 1.0) -> Series:
@@ -195,18 +195,18 @@ class _SeriesRules:
 def _needed(stream: Sequence[Instruction], port: int) -> list[Instruction]:
     """The instructions that one output needs."""
     needed: set[int] = set()
-    kept = []
+    needed_items = []
     for item in reversed(stream):
         if item.port == port if item.op == "output" else item.out in needed:
             needed.update(item.args)
-            kept.append(item)
-    return kept[::-1]
+            needed_items.append(item)
+    return needed_items[::-1]
 
 
 def _at_start(op: str, args: Sequence[Series]) -> Value:
     """The value itself, at τ = 0."""
-    code, first = getattr(ca, f"OP_{op.upper()}"), [arg[0] for arg in args]
-    return ca.SX.unary(code, *first) if len(first) == 1 else ca.SX.binary(code, *first)
+    code, values = getattr(ca, f"OP_{op.upper()}"), [arg[0] for arg in args]
+    return ca.SX.unary(code, *values) if len(values) == 1 else ca.SX.binary(code, *values)
 
 
 def _sum(terms: Sequence[Value]) -> Value:
@@ -237,8 +237,8 @@ def _power_rule(k: int, c: Series, a: Series, b: Value) -> Value:
     return _sum([(b * (k - j) - j) * a[k - j] * c[j] for j in range(k)])
 
 
-def _pair_rule(op: str, a: Series, other: Series, factor: float) -> Rule:
-    return lambda k, _: _at_start(op, [a]) if k == 0 else factor * _weighted(a, other, k, k) / k
+def _pair_rule(op: str, a: Series, partner: Series, factor: float) -> Rule:
+    return lambda k, _: _at_start(op, [a]) if k == 0 else factor * _weighted(a, partner, k, k) / k
 
 
 _RULES: Mapping[str, Callable[..., Value]] = {

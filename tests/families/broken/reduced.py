@@ -18,8 +18,8 @@ BREAKAGES = [
     Breakage(
         "samples are trusted however rough an expression is between them",
         "graph/ranges.py",
-        'ca.vertcat(*(getattr(one, name) for one in outputs))',
-        'ca.vertcat(*(ca.SX(0) if name == "rough" else getattr(one, name) for one in outputs))',
+        'ca.vertcat(*(getattr(r, name) for r in outputs))',
+        'ca.vertcat(*(ca.SX(0) if name == "rough" else getattr(r, name) for r in outputs))',
         {
             "reductions.a_sharp_expression_in_free_flight": (4, 7),
         },
