@@ -31,11 +31,11 @@ def warn(message: str) -> None:
 @contextmanager
 def silence() -> Iterator[None]:
     """Suppresses warnings of the library in this context. Unlike Python's own filters, it is not shared between threads."""
-    before = _silent.set(True)
+    token = _silent.set(True)
     try:
         yield
     finally:
-        _silent.reset(before)
+        _silent.reset(token)
 
 
 def notice(topic: str, message: str) -> None:

@@ -14,8 +14,8 @@ class once(Generic[T]):
     """Like `functools.cache`, but concurrent first callers wait for one computation instead of each doing their own."""
 
     def __init__(self, make: Callable[..., T]):
-        kept: Any = cache(make)
-        self._kept, self._making, self.cache_clear = kept, Lock(), kept.cache_clear
+        cached: Any = cache(make)
+        self._kept, self._making, self.cache_clear = cached, Lock(), cached.cache_clear
         update_wrapper(self, make)
 
     def __call__(self, *key: Any) -> T:

@@ -78,9 +78,9 @@ def _row_contiguous(array: NDArray[Any], port: Port) -> NDArray[Any]:
     flags = array.flags
     if flags.c_contiguous and flags.aligned:
         return array
-    one = array[:1] if array.ndim > len(port.shape) else array
+    first_state = array[:1] if array.ndim > len(port.shape) else array
     whole_strides = not array.ndim or array.strides[0] % array.itemsize == 0
-    return array if one.flags.c_contiguous and flags.aligned and whole_strides else np.array(array, order="C")
+    return array if first_state.flags.c_contiguous and flags.aligned and whole_strides else np.array(array, order="C")
 
 
 def pointers(library: Library, batch: Batch, results: tuple[NDArray[Any], ...], scalar: str) -> tuple[Any, Any, Any]:
@@ -106,8 +106,8 @@ def aligned(sizes: Sequence[int]) -> list[NDArray[Any]]:
     """
     begins = [0, *accumulate(-(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES for size in sizes)]
     room = np.empty(begins[-1] + CACHE_LINE_BYTES, np.uint8)
-    first = -room.__array_interface__["data"][0] % CACHE_LINE_BYTES
-    return [room[first + begin : first + begin + size] for begin, size in zip(begins, sizes, strict=False)]
+    margin = -room.__array_interface__["data"][0] % CACHE_LINE_BYTES
+    return [room[margin + begin : margin + begin + size] for begin, size in zip(begins, sizes, strict=False)]
 
 
 def results_of(fn: Signature, batch: Batch, dtype: np.dtype, out: Sequence[NDArray[Any]] | None) -> tuple[NDArray[Any], ...]:

@@ -67,9 +67,10 @@ def crossing(
     kept = len(fn.outputs) if kept is None else kept
     if module is None or not _fits(module, fn, kept):
         return None
-    given = fixed or {}
+    fixed_values = fixed or {}
     inputs = tuple(
-        np.array(as_array(given[port.name], port), order="C") if port.name in given else port.shape for port in fn.inputs
+        np.array(as_array(fixed_values[port.name], port), order="C") if port.name in fixed_values else port.shape
+        for port in fn.inputs
     )
     outputs = tuple(port.shape for port in fn.outputs)
     address, patient = library.address(f"{fn.name}_batch"), operations >= OPERATIONS_WITHOUT_LOCK
@@ -106,8 +107,8 @@ def _fits(module: Any, fn: Signature, kept: int) -> bool:
 def _headers() -> tuple[str, ...]:
     """The folders of Python.h and of NumPy's headers, () if one of them is missing or this is not CPython."""
     folders = (sysconfig.get_path("include"), np.get_include())
-    wanted = (Path(folders[0], "Python.h"), Path(folders[1], "numpy", "arrayobject.h"))
-    usable = platform.python_implementation() == "CPython" and all(header.is_file() for header in wanted)
+    headers = (Path(folders[0], "Python.h"), Path(folders[1], "numpy", "arrayobject.h"))
+    usable = platform.python_implementation() == "CPython" and all(header.is_file() for header in headers)
     return folders if usable else ()
 
 
@@ -117,15 +118,15 @@ def _module(headers: tuple[str, ...], environment: tuple[str, ...]) -> Any:
     distinct."""
     if not headers:
         return None
-    source, part = (files("appell.backends.calls").joinpath(name).read_text(encoding="utf-8") for name in PARTS)
+    source, vectors_source = (files("appell.backends.calls").joinpath(name).read_text(encoding="utf-8") for name in PARTS)
     numbers = f"#define CACHE_LINE_BYTES {CACHE_LINE_BYTES}\n#define BYTES_WORTH_PLACING {BYTES_WORTH_PLACING}\n"
-    source = numbers + source.replace(f'#include "{PARTS[1]}"', part)
+    source = numbers + source.replace(f'#include "{PARTS[1]}"', vectors_source)
     versions = (sys.version, str(sysconfig.get_config_var("EXT_SUFFIX")), np.__version__)
     try:
         module = build_module(source, _loaded, headers, versions)
     except BackendUnavailable:
         return None
-    copyreg.pickle(module.Crossing, lambda one: one.__wrapped__.__reduce_ex__(2))  # as what it stands for, `tree.method`
+    copyreg.pickle(module.Crossing, lambda entry: entry.__wrapped__.__reduce_ex__(2))  # as what it stands for, `tree.method`
     return module
 
 

@@ -121,15 +121,15 @@ def _called_back(*arrays: Any, fn: Function, backend: str) -> Any:
     results = _results(arrays, fn)
     lead = _lead(arrays, fn)
 
-    def evaluate(*given: Any) -> list[Any]:
+    def evaluate(*host_arrays: Any) -> list[Any]:
         flat = [
             np.asarray(x, FLOAT).reshape((-1, *port.shape) if np.ndim(x) > len(port.shape) else port.shape)
-            for x, port in zip(given, ports, strict=True)
+            for x, port in zip(host_arrays, ports, strict=True)
         ]
         if not lead:
             flat[0] = flat[0][None]
-        found = call.batch(*flat) if prod(lead) else [np.zeros(like.shape) for like in results]
-        return [np.asarray(y).reshape(like.shape).astype(like.dtype) for y, like in zip(found, results, strict=True)]
+        values = call.batch(*flat) if prod(lead) else [np.zeros(like.shape) for like in results]
+        return [np.asarray(y).reshape(like.shape).astype(like.dtype) for y, like in zip(values, results, strict=True)]
 
     return jax.pure_callback(evaluate, results, *arrays)
 
@@ -142,16 +142,16 @@ def _batched(operation: Any, arrays: Any, dims: Any, *, fn: Function, backend: s
     ports = fn.fn.inputs
     size = next(x.shape[dim] for x, dim, moves in zip(arrays, dims, mapped, strict=True) if moves)
     front = [jnp.moveaxis(x, dim, 0) if moves else x for x, dim, moves in zip(arrays, dims, mapped, strict=True)]
-    within = _lead(front, fn, mapped)
+    lead = _lead(front, fn, mapped)
 
     def spread(x: Any, moves: bool, port: Any) -> Any:
-        own = x.ndim - moves - len(port.shape)
-        if moves and own < len(within):
-            x = x.reshape((size, *(1,) * len(within), *port.shape))
-        return x if not moves and not own else jnp.broadcast_to(x, (size, *within, *port.shape))
+        leading_axes = x.ndim - moves - len(port.shape)
+        if moves and leading_axes < len(lead):
+            x = x.reshape((size, *(1,) * len(lead), *port.shape))
+        return x if not moves and not leading_axes else jnp.broadcast_to(x, (size, *lead, *port.shape))
 
-    given = [spread(x, moves, port) for x, moves, port in zip(front, mapped, ports, strict=True)]
-    out = operation.bind(*given, fn=fn, backend=backend)
+    spread_arrays = [spread(x, moves, port) for x, moves, port in zip(front, mapped, ports, strict=True)]
+    out = operation.bind(*spread_arrays, fn=fn, backend=backend)
     return out, (0,) * len(out)
 
 
@@ -161,36 +161,36 @@ def _tangent(operation: Any, primals: Any, tangents: Any, *, fn: Function, backe
 
     call = partial(operation.bind, backend=backend)
     moving = tuple(i for i, x in enumerate(tangents) if type(x) is not ad.Zero)
-    moved = [tangents[i] for i in moving]
+    moving_tangents = [tangents[i] for i in moving]
     out = call(*primals, fn=fn)
     if not moving:
         return out, [jnp.zeros_like(y) for y in out]
     if isinstance(fn, Smooth):
-        return out, call(*primals, *moved, fn=fn.tangent(moving))
-    return out, [*_implied(call, fn, primals, out[:-1], moving, moved), jnp.zeros_like(out[-1])]
+        return out, call(*primals, *moving_tangents, fn=fn.tangent(moving))
+    return out, [*_implied(call, fn, primals, out[:-1], moving, moving_tangents), jnp.zeros_like(out[-1])]
 
 
-def _implied(call: Any, fn: Implicit, x: Any, parts: Any, moving: tuple[int, ...], moved: Any) -> list[Any]:
+def _implied(call: Any, fn: Implicit, x: Any, y_parts: Any, moving: tuple[int, ...], moving_tangents: Any) -> list[Any]:
     """The parts of y' = −R_y⁻¹ R_x x'."""
     import jax.numpy as jnp
 
-    y = jnp.concatenate(parts, axis=-1)
-    (R,), (R_y,) = call(*x, y, *moved, fn=fn.residual.tangent(moving)), call(*x, y, fn=fn.matrix)
+    y = jnp.concatenate(y_parts, axis=-1)
+    (R,), (R_y,) = call(*x, y, *moving_tangents, fn=fn.residual.tangent(moving)), call(*x, y, fn=fn.matrix)
     yd = -jnp.linalg.solve(R_y, R[..., None])[..., 0]
-    return jnp.split(yd, np.cumsum([part.shape[-1] for part in parts])[:-1], axis=-1)
+    return jnp.split(yd, np.cumsum([y_part.shape[-1] for y_part in y_parts])[:-1], axis=-1)
 
 
 def _transposed(operation: Any, cotangents: Any, *arrays: Any, fn: Function, backend: str) -> Any:
     from jax.interpreters import ad
 
     assert isinstance(fn, Smooth)
-    wanted = tuple(i for i, x in enumerate(arrays) if ad.is_undefined_primal(x))
-    assert set(wanted) <= set(fn.linear), (wanted, fn.linear)
-    known = [x for i, x in enumerate(arrays) if i not in fn.linear]
+    linear = tuple(i for i, x in enumerate(arrays) if ad.is_undefined_primal(x))
+    assert set(linear) <= set(fn.linear), (linear, fn.linear)
+    nonlinear = [x for i, x in enumerate(arrays) if i not in fn.linear]
     bars = list(map(ad.instantiate_zeros, cotangents))
-    found = operation.bind(*known, *bars, fn=fn.transposed(wanted), backend=backend)
+    gradients = operation.bind(*nonlinear, *bars, fn=fn.transposed(linear), backend=backend)
     result: list[Any] = [None] * len(arrays)
-    for i, bar in zip(wanted, found, strict=True):
+    for i, bar in zip(linear, gradients, strict=True):
         extra = bar.ndim - arrays[i].aval.ndim  # common to the batch: gradients are summed over it
         result[i] = bar.sum(axis=tuple(range(extra))) if extra else bar
     return result
@@ -219,10 +219,10 @@ def _target(fn: Function, backend: str) -> XlaTarget | None:
     """The function in machine code and registered with XLA; None where it cannot be."""
     if backend_named(backend).program is None or (isinstance(fn.fn, Composite) and not fn.fn.routine):
         return None
-    known = kept_in(fn, "target")
-    if not known:
-        known["of"] = _registered(_CText(fn.fn))
-    return known["of"]
+    registered = kept_in(fn, "target")
+    if not registered:
+        registered["of"] = _registered(_CText(fn.fn))
+    return registered["of"]
 
 
 class _CText:

@@ -32,8 +32,8 @@ def torch_call(fn: Function, backend: str, *tensors: Any) -> tuple[Any, ...]:
 def pulled_back(fn: Smooth, wanted: tuple[int, ...]) -> Smooth:
     """(x, ȳ) → x̄_i with i among `wanted`; treated as nonlinear in everything, so that it can be differentiated again with
     respect to x and ȳ."""
-    made = fn.transposed(wanted)
-    return Smooth(made.fn, (), made.doubt)
+    transposed = fn.transposed(wanted)
+    return Smooth(transposed.fn, (), transposed.doubt)
 
 
 @cache
@@ -60,8 +60,8 @@ def _operation() -> Any:
             wanted = tuple(i for i in range(count) if ctx.needs_input_grad[2 + i])
             if isinstance(fn, Implicit):  # the last output is a margin, which has no derivative
                 x, bars, fn = (*x, torch.cat(y[:-1], dim=-1)), (_implied(fn, ctx.backend, x, y[:-1], bars[:-1]),), fn.residual
-            found = dict(zip(wanted, torch_call(pulled_back(fn, wanted), ctx.backend, *x, *bars), strict=True))
-            return None, None, *(_one_for_all(found[i], x[i].ndim) if i in found else None for i in range(count))
+            gradients = dict(zip(wanted, torch_call(pulled_back(fn, wanted), ctx.backend, *x, *bars), strict=True))
+            return None, None, *(_one_for_all(gradients[i], x[i].ndim) if i in gradients else None for i in range(count))
 
         @staticmethod
         def jvp(ctx: Any, *tangents: Any) -> Any:
@@ -72,7 +72,7 @@ def _operation() -> Any:
 
         @staticmethod
         def vmap(info: Any, in_dims: Any, fn: Function, backend: str, *x: Any) -> tuple[Any, Any]:
-            front = [one if dim is None else one.movedim(dim, 0) for one, dim in zip(x, in_dims[2:], strict=True)]
+            front = [tensor if dim is None else tensor.movedim(dim, 0) for tensor, dim in zip(x, in_dims[2:], strict=True)]
             out = torch_call(fn, backend, *_spread(front, in_dims[2:], fn, info.batch_size))
             return out, (0,) * len(out)
 
@@ -84,28 +84,30 @@ def _one_for_all(bar: Any, axes: int) -> Any:
     return bar.sum(dim=tuple(range(bar.ndim - axes))) if bar.ndim > axes else bar
 
 
-def _implied(fn: Implicit, backend: str, x: Any, parts: Any, bars: Any) -> Any:
+def _implied(fn: Implicit, backend: str, x: Any, y_parts: Any, bars: Any) -> Any:
     """−R_y⁻ᵀ ȳ."""
     import torch  # pyright: ignore[reportMissingImports]
 
-    (R_y,) = torch_call(fn.matrix, backend, *x, torch.cat(parts, dim=-1))
+    (R_y,) = torch_call(fn.matrix, backend, *x, torch.cat(y_parts, dim=-1))
     return -torch.linalg.solve(R_y.transpose(-1, -2), torch.cat(bars, dim=-1)[..., None])[..., 0]
 
 
 def _spread(x: list[Any], dims: Any, fn: Function, size: int) -> list[Any]:
     """Tensors with one more leading batch axis; inputs common to the batch are not repeated."""
     ports = fn.fn.inputs
-    leads = [one.shape[dim is not None : one.ndim - len(port.shape)] for one, dim, port in zip(x, dims, ports, strict=True)]
-    within = max(leads, key=len, default=())
+    leads = [
+        tensor.shape[dim is not None : tensor.ndim - len(port.shape)] for tensor, dim, port in zip(x, dims, ports, strict=True)
+    ]
+    batch_axes = max(leads, key=len, default=())
 
-    def whole(one: Any, mapped: bool, lead: Any, port: Any) -> Any:
+    def whole(tensor: Any, mapped: bool, lead: Any, port: Any) -> Any:
         if not mapped and not len(lead):
-            return one
-        own = one if mapped else one[None]
-        own = own.reshape((own.shape[0], *(lead if len(lead) else (1,) * len(within)), *port.shape))
-        return own.expand((size, *within, *port.shape))
+            return tensor
+        lifted = tensor if mapped else tensor[None]
+        lifted = lifted.reshape((lifted.shape[0], *(lead if len(lead) else (1,) * len(batch_axes)), *port.shape))
+        return lifted.expand((size, *batch_axes, *port.shape))
 
-    return [whole(one, dim is not None, *rest) for one, dim, *rest in zip(x, dims, leads, ports, strict=True)]
+    return [whole(tensor, dim is not None, *rest) for tensor, dim, *rest in zip(x, dims, leads, ports, strict=True)]
 
 
 def _evaluated(fn: Function, backend: str, x: Any) -> tuple[Any, ...]:
@@ -113,16 +115,18 @@ def _evaluated(fn: Function, backend: str, x: Any) -> tuple[Any, ...]:
     import torch  # pyright: ignore[reportMissingImports]
 
     call, ports = backend_named(backend).load(fn.fn), fn.fn.inputs
-    leads = [tuple(one.shape[: one.ndim - len(port.shape)]) for one, port in zip(x, ports, strict=True)]
+    leads = [tuple(tensor.shape[: tensor.ndim - len(port.shape)]) for tensor, port in zip(x, ports, strict=True)]
     lead = max(leads, key=len, default=())
-    given = [one.detach().cpu().numpy().astype(FLOAT, copy=False) for one in x]
-    flat = [a.reshape((-1, *port.shape) if own else port.shape) for a, own, port in zip(given, leads, ports, strict=True)]
+    numbers = [tensor.detach().cpu().numpy().astype(FLOAT, copy=False) for tensor in x]
+    flat = [
+        a.reshape((-1, *port.shape) if lead_of else port.shape) for a, lead_of, port in zip(numbers, leads, ports, strict=True)
+    ]
     if not lead:
         flat[0] = flat[0][None]
     shapes = [(*lead, *port.shape) for port in fn.fn.outputs]
-    found = call.batch(*flat) if prod(lead) else [np.zeros(shape) for shape in shapes]
+    results = call.batch(*flat) if prod(lead) else [np.zeros(shape) for shape in shapes]
     like = {"dtype": x[0].dtype, "device": x[0].device}
-    return tuple(torch.from_numpy(np.array(y).reshape(shape)).to(**like) for y, shape in zip(found, shapes, strict=True))
+    return tuple(torch.from_numpy(np.array(y).reshape(shape)).to(**like) for y, shape in zip(results, shapes, strict=True))
 
 
 __all__ = ["torch_call"]

@@ -96,16 +96,16 @@ def _many(
 ) -> None:
     """A batch by vector code where available; by scalar code in double precision otherwise, and for states where it failed."""
     if lanes is None or not lanes.take(batch.count, dtype):
-        far = np.arange(batch.count) if dtype != FLOAT else None
+        by_scalars = np.arange(batch.count) if dtype != FLOAT else None
     else:
-        far = lanes(batch, dtype, results)
-    if far is None:
+        by_scalars = lanes(batch, dtype, results)
+    if by_scalars is None:
         _scalar(library, fn, batch, results)
-    elif len(far):
-        right = tuple(np.empty((len(far), *port.shape)) for port in fn.outputs)
-        _scalar(library, fn, batch.rows(far, FLOAT), right)
-        for array, rows in zip(results, right, strict=True):
-            array[far] = rows
+    elif len(by_scalars):
+        scalar_results = tuple(np.empty((len(by_scalars), *port.shape)) for port in fn.outputs)
+        _scalar(library, fn, batch.rows(by_scalars, FLOAT), scalar_results)
+        for array, rows in zip(results, scalar_results, strict=True):
+            array[by_scalars] = rows
 
 
 def _scalar(library: Library, fn: Signature, batch: Batch, results: Results) -> None:

@@ -42,11 +42,11 @@ SCRATCH_FILES = frozenset({"source.c", "object.so", "text.note"})
 def cache_folder() -> Path:
     """A folder with mode 0700 that belongs to us: `$APPELL_CACHE`, else the user's cache, else a temporary one."""
     try:
-        wanted = _wanted_folder()
-        obstacle = _make_private(wanted)
+        folder = _wanted_folder()
+        obstacle = _make_private(folder)
         if obstacle is None:
-            return wanted
-        reason = f"{wanted} {obstacle}"
+            return folder
+        reason = f"{folder} {obstacle}"
     except RuntimeError as error:  # ~ without a home
         reason = str(error)
     notice("cache", f"compiled code is kept for this process only: {reason}; set APPELL_CACHE to a folder of yours")
@@ -105,9 +105,9 @@ def remember(key: str, text: str) -> None:
     """Stores a note, replacing an older one. Without a cache it has to be computed again."""
     with suppress(OSError, BackendUnavailable), workshop() as folder:
         (folder / f"text{NOTE}").write_text(text, encoding="utf-8")
-        kept = store(key, folder / f"text{NOTE}")
-        for path in _entries(kept.parent, NOTE, key):
-            if path != kept:
+        stored = store(key, folder / f"text{NOTE}")
+        for path in _entries(stored.parent, NOTE, key):
+            if path != stored:
                 _drop(path)
 
 

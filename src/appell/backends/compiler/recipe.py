@@ -52,13 +52,15 @@ class Recipe:
 
 def recipe_for(key: str, make: Callable[[], Fn]) -> Recipe:
     """The recipe of the function built by `make`, from the cache; if there is none, it is built now and cached."""
-    known = _parsed(disk.recall(key))
-    if known is None:
+    signature = _parsed(disk.recall(key))
+    if signature is None:
         fn = make()
-        known = (fn.name, fn.inputs, fn.outputs, fn.operations)
-        disk.remember(key, json.dumps([fn.name, *([[p.name, p.shape] for p in ports] for ports in known[1:3]), fn.operations]))
+        signature = (fn.name, fn.inputs, fn.outputs, fn.operations)
+        disk.remember(
+            key, json.dumps([fn.name, *([[p.name, p.shape] for p in ports] for ports in signature[1:3]), fn.operations])
+        )
         make = lambda: fn
-    return Recipe(key, *known, make)
+    return Recipe(key, *signature, make)
 
 
 def text_of(fn: Fn | Recipe, use: str, write: Callable[[Fn], str]) -> str | SourceDraft:
@@ -71,7 +73,7 @@ def text_of(fn: Fn | Recipe, use: str, write: Callable[[Fn], str]) -> str | Sour
 @cache
 def generator(*packages: str) -> str:
     """Digest of the files of these packages and the versions of their dependencies: other files may generate other code."""
-    parts = [sys.version, VERSION, np.__version__]
+    texts = [sys.version, VERSION, np.__version__]
     for package in packages:
         spec = importlib.util.find_spec(package)
         assert spec is not None and spec.submodule_search_locations
@@ -79,14 +81,14 @@ def generator(*packages: str) -> str:
             for folder, _, names in sorted(os.walk(top)):
                 files = [Path(folder, name) for name in sorted(names) if not folder.endswith("__pycache__")]
                 for path in files:
-                    parts += [str(path.relative_to(top)), hashlib.sha256(path.read_bytes()).hexdigest()]
-    return disk.digest(*parts)
+                    texts += [str(path.relative_to(top)), hashlib.sha256(path.read_bytes()).hexdigest()]
+    return disk.digest(*texts)
 
 
 def _parsed(note: str | None) -> tuple[str, Ports, Ports, int] | None:
     try:
         name, inputs, outputs, operations = json.loads(note or "")
-        ports = [tuple(Port(key, tuple(map(int, shape))) for key, shape in side) for side in (inputs, outputs)]
+        ports = [tuple(Port(key, tuple(map(int, shape))) for key, shape in ports_listed) for ports_listed in (inputs, outputs)]
         return str(name), ports[0], ports[1], int(operations)
     except (ValueError, TypeError, ModelError):
         return None

@@ -128,8 +128,8 @@ def prelude(precision: Precision, constants: Constants) -> str:
 def _horner(c: Sequence[str]) -> str:
     """c0 + z(c1 + z(c2 + …)): one constant per instruction."""
     text = c[-1]
-    for each in c[-2::-1]:
-        text = f"fma(z, {text}, {each})"
+    for coefficient in c[-2::-1]:
+        text = f"fma(z, {text}, {coefficient})"
     return text
 
 
@@ -153,9 +153,9 @@ def limb_kernel_source(fn: Fn, limbs: Limbs, scalar: str = "double", *, staged: 
 def _kernel(fn: Fn) -> str:
     inputs = [f"const T *in{k}, Count stride{k}" for k in range(len(fn.inputs))]
     outputs = [f"T *out{k}" for k in range(len(fn.outputs))]
-    here = [f"in{k} + k*stride{k}" for k in range(len(fn.inputs))]
-    here += [f"out{k} + k*{port.size}" for k, port in enumerate(fn.outputs)]
-    call = f"{fn.name}({', '.join(here)});"
+    arguments = [f"in{k} + k*stride{k}" for k in range(len(fn.inputs))]
+    arguments += [f"out{k} + k*{port.size}" for k, port in enumerate(fn.outputs)]
+    call = f"{fn.name}({', '.join(arguments)});"
     return (
         f'extern "C" __global__ void {fn.name}_kernel({", ".join(["Count n", *inputs, *outputs])})\n{{\n'
         "#ifdef APPELL_HOST\n"

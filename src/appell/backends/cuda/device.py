@@ -85,19 +85,19 @@ def on_device(
     limbs: finds the limbs of a tree; a long function is then computed with one warp per limb.
     """
     cp = xp()
-    found = [cp.asarray(array) for array in arrays]
-    kind = np.dtype(dtype or (np.float32 if all(a.dtype == np.float32 for a in found) else np.float64))
+    device_arrays = [cp.asarray(array) for array in arrays]
+    kind = np.dtype(dtype or (np.float32 if all(a.dtype == np.float32 for a in device_arrays) else np.float64))
     if kind not in SCALARS:
         raise ModelError(f"'{fn.name}' computes in float64 or float32, not in {kind}")
-    found = [_numbers(cp, array, port, kind) for array, port in zip(found, fn.inputs, strict=True)]
-    counts = {port.name: len(a) for a, port in zip(found, fn.inputs, strict=True) if a.ndim > len(port.shape)}
+    device_arrays = [_numbers(cp, array, port, kind) for array, port in zip(device_arrays, fn.inputs, strict=True)]
+    counts = {port.name: len(a) for a, port in zip(device_arrays, fn.inputs, strict=True) if a.ndim > len(port.shape)}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise ModelError(f"the inputs of '{fn.name}' must share one batch size ({sizes})")
     n = next(iter(counts.values()), 1)
     results = tuple(_room(cp, port, n, kind, out) for port in fn.outputs)
     if n:
-        launch(fn, kind, n, found, results, limbs)
+        launch(fn, kind, n, device_arrays, results, limbs)
     return results if counts else tuple(result[0] for result in results)
 
 
@@ -105,13 +105,13 @@ def launch(
     fn: Fn, kind: np.dtype, n: int, arrays: Sequence[Any], results: Sequence[Any], limbs: FindLimbs | None = None
 ) -> None:
     """Runs n states on contiguous device arrays."""
-    known = kept_in(fn, "cuda")
-    if kind not in known:
-        found = limbs() if limbs is not None and fn.operations > OPERATIONS_BY_LIMBS else None
-        known[kind] = _plain_kernel(fn, kind) if found is None else _limb_kernel(fn, kind, found)
+    kernels = kept_in(fn, "cuda")
+    if kind not in kernels:
+        tree_limbs = limbs() if limbs is not None and fn.operations > OPERATIONS_BY_LIMBS else None
+        kernels[kind] = _plain_kernel(fn, kind) if tree_limbs is None else _limb_kernel(fn, kind, tree_limbs)
     strides = (port.size if a.ndim > len(port.shape) else 0 for a, port in zip(arrays, fn.inputs, strict=True))
     inputs = [argument for array, stride in zip(arrays, strides, strict=True) for argument in (array, np.int64(stride))]
-    known[kind](n, (np.int64(n), *inputs, *results))
+    kernels[kind](n, (np.int64(n), *inputs, *results))
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class Kernel:
 
 def _plain_kernel(fn: Fn, kind: np.dtype) -> Kernel:
     """One thread per state, with the instruction order that compiles best."""
-    tried = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
-    best = min(tried, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
+    kernels = [compiled(kernel_source(fn, SCALARS[kind], order), f"{fn.name}_kernel") for order in ORDERS]
+    best = min(kernels, key=lambda kernel: (kernel.attributes["local_size_bytes"], kernel.attributes["num_regs"]))
     return Kernel(best, THREADS_PER_BLOCK, THREADS_PER_BLOCK)
 
 
@@ -180,8 +180,8 @@ def cuda_function(fn: Fn) -> Call:
         return [result.get() for result in on_device(fn, arrays)]
 
     def many(batch: Batch, kind: np.dtype, results: tuple[NDArray[Any], ...]) -> None:
-        for result, found in zip(results, on_device(fn, batch.arrays, dtype=kind), strict=True):
-            result[...] = found.get()
+        for result, device_result in zip(results, on_device(fn, batch.arrays, dtype=kind), strict=True):
+            result[...] = device_result.get()
 
     return replace(Call.of(fn, one), many=many)
 

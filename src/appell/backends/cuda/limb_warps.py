@@ -57,14 +57,14 @@ class Shares:
         roles = _roles(stream, limbs)
         programs = tuple(_program(stream, roles, warp) for warp in range(limbs.count))
         maker = {item.out: item for item in stream if item.op != "output"}
-        made = {item.out: role for item, role in zip(stream, roles, strict=True) if item.op != "output"}
-        wanted = {
+        role_of = {item.out: role for item, role in zip(stream, roles, strict=True) if item.op != "output"}
+        passed = {
             arg: None
             for item, role in zip(stream, roles, strict=True)
             for arg in item.args
-            if role is not None and maker[arg].op not in ANYWHERE and (made[arg] or role).warp != role.warp
+            if role is not None and maker[arg].op not in ANYWHERE and (role_of[arg] or role).warp != role.warp
         }
-        return Shares(programs, {value: k * PITCH for k, value in enumerate(wanted)})
+        return Shares(programs, {value: k * PITCH for k, value in enumerate(passed)})
 
 
 @dataclass(frozen=True)
@@ -77,30 +77,30 @@ class _Role:
 
 def _roles(stream: Sequence[Instruction], limbs: Limbs) -> list[_Role | None]:
     """The role of each instruction; None: computed by every warp that needs it."""
-    behind: dict[int, int] = {}  # limbs on which a value depends, as bits
-    ahead: dict[int, int] = {}  # limbs whose results depend on it
+    depends_on: dict[int, int] = {}  # limbs on which a value depends, as bits
+    needed_by: dict[int, int] = {}  # limbs whose results depend on it
     for item in stream:
         if item.op == "input":
             limb = limbs.inputs[item.port or 0][item.index or 0]
-            behind[item.out] = 0 if limb == NO_LIMB else 1 << limb
+            depends_on[item.out] = 0 if limb == NO_LIMB else 1 << limb
         elif item.op != "output":
-            behind[item.out] = reduce(or_, (behind[arg] for arg in item.args), 0)
+            depends_on[item.out] = reduce(or_, (depends_on[arg] for arg in item.args), 0)
     for item in reversed(stream):
         if item.op == "output":
             limb = limbs.outputs[item.port or 0][item.index or 0]
-            here = 1 << (limbs.count if limb == NO_LIMB else limb)
+            limbs_ahead = 1 << (limbs.count if limb == NO_LIMB else limb)
         else:
-            here = ahead.get(item.out, 0)
+            limbs_ahead = needed_by.get(item.out, 0)
         for arg in item.args:
-            ahead[arg] = ahead.get(arg, 0) | here
+            needed_by[arg] = needed_by.get(arg, 0) | limbs_ahead
 
     def role(value: int) -> _Role | None:
-        if not behind[value]:
+        if not depends_on[value]:
             return None
-        if behind[value].bit_count() == 1:
-            return _Role(behind[value].bit_length() - 1, 0)
-        single = ahead[value].bit_count() == 1 and not ahead[value] >> limbs.count
-        return _Role(ahead[value].bit_length() - 1, 2) if single else _Role(0, 1)
+        if depends_on[value].bit_count() == 1:
+            return _Role(depends_on[value].bit_length() - 1, 0)
+        single = needed_by[value].bit_count() == 1 and not needed_by[value] >> limbs.count
+        return _Role(needed_by[value].bit_length() - 1, 2) if single else _Role(0, 1)
 
     return [role(item.args[0]) or _Role(0, 1) if item.op == "output" else role(item.out) for item in stream]
 
@@ -109,14 +109,14 @@ def _program(stream: Sequence[Instruction], roles: Sequence[_Role | None], warp:
     """The stages of one warp; values that depend on no limb are in the first stage that needs them."""
     maker = {item.out: item for item in stream if item.op != "output"}
     common = {item.out for item, role in zip(stream, roles, strict=True) if role is None and item.op not in ANYWHERE}
-    done: set[int] = set()
+    computed: set[int] = set()
     program: list[Instruction] = []
     for stage in range(3):
         own = [item.op not in ANYWHERE and role == _Role(warp, stage) for item, role in zip(stream, roles, strict=True)]
         operands = (arg for item, mine in zip(stream, own, strict=True) if mine for arg in item.args)
-        needed = _common_before(operands, maker, common)
-        fresh = needed - done
-        done |= needed
+        operands_needed = _common_before(operands, maker, common)
+        fresh = operands_needed - computed
+        computed |= operands_needed
         program += [item for item, mine in zip(stream, own, strict=True) if mine or (item.op != "output" and item.out in fresh)]
         program += [BARRIER] if stage < 2 else []
     return tuple(program)
@@ -124,14 +124,14 @@ def _program(stream: Sequence[Instruction], roles: Sequence[_Role | None], warp:
 
 def _common_before(values: Iterable[int], maker: dict[int, Instruction], common: set[int]) -> set[int]:
     """The values that depend on no limb among these and their operands."""
-    found: set[int] = set()
+    common_values: set[int] = set()
     waiting = list(values)
     while waiting:
         value = waiting.pop()
-        if value in common and value not in found:
-            found.add(value)
+        if value in common and value not in common_values:
+            common_values.add(value)
             waiting.extend(maker[value].args)
-    return found
+    return common_values
 
 
 def limb_source(
@@ -187,9 +187,9 @@ static __forceinline__ void appell_meet() {{ asm volatile("barrier.sync 0, {coun
 
 def _block(fn: Fn, count: int) -> str:
     """The body of a block: each warp computes its limb. States beyond the last one repeat it."""
-    here = [f"in{k} + at*stride{k}" for k in range(len(fn.inputs))]
-    here += [f"out{k} + at*{port.size}" for k, port in enumerate(fn.outputs)]
-    lines = ["    const Count at = first + LANE < n ? first + LANE : n - 1;", *_each_limb(fn, count, here)]
+    pointers = [f"in{k} + at*stride{k}" for k in range(len(fn.inputs))]
+    pointers += [f"out{k} + at*{port.size}" for k, port in enumerate(fn.outputs)]
+    lines = ["    const Count at = first + LANE < n ? first + LANE : n - 1;", *_each_limb(fn, count, pointers)]
     return _as_function(fn, lines)
 
 
@@ -202,12 +202,12 @@ def _staged_block(fn: Fn, count: int, begins: Sequence[int]) -> str:
     for k, port in enumerate(fn.inputs):
         lines += [walk(port), split(port), "        const Count at = first + state < n ? first + state : n - 1;"]
         lines += [f"        appell_shared[{begins[k]} + entry*{PITCH} + state] = in{k}[at*stride{k} + entry];", "    }"]
-    here = [f"appell_shared + {begin} + LANE" for begin in begins[:-1]]
-    lines += ["    appell_meet();", *_each_limb(fn, count, here), "    appell_meet();"]
+    pointers = [f"appell_shared + {begin} + LANE" for begin in begins[:-1]]
+    lines += ["    appell_meet();", *_each_limb(fn, count, pointers), "    appell_meet();"]
     for k, port in enumerate(fn.outputs):
-        there = f"out{k}[(first + state)*{port.size} + entry]"
-        place = f"{begins[len(fn.inputs) + k]} + entry*{PITCH} + state"
-        lines += [walk(port), split(port), f"        if (first + state < n) {there} = appell_shared[{place}];", "    }"]
+        target = f"out{k}[(first + state)*{port.size} + entry]"
+        source = f"{begins[len(fn.inputs) + k]} + entry*{PITCH} + state"
+        lines += [walk(port), split(port), f"        if (first + state < n) {target} = appell_shared[{source}];", "    }"]
     return _as_function(fn, lines)
 
 
@@ -228,7 +228,7 @@ def _parameters(fn: Fn) -> str:
 
 def _kernel(fn: Fn) -> str:
     inputs = [f"in{k}, stride{k}" for k in range(len(fn.inputs))]
-    passed = ", ".join(["n", *inputs, *(f"out{k}" for k in range(len(fn.outputs)))])
+    arguments = ", ".join(["n", *inputs, *(f"out{k}" for k in range(len(fn.outputs)))])
     return f"""\
 #ifdef APPELL_HOST
 extern "C" void {fn.name}_kernel({_parameters(fn)})
@@ -236,7 +236,7 @@ extern "C" void {fn.name}_kernel({_parameters(fn)})
     pthread_barrier_init(&appell_all, 0, THREADS);
     std::vector<std::thread> warps;
     for (int warp = 0; warp < THREADS; warp++) warps.emplace_back([=] {{
-        for (Count first = 0; first < n; first++, appell_meet()) {fn.name}_block(warp, first, {passed});
+        for (Count first = 0; first < n; first++, appell_meet()) {fn.name}_block(warp, first, {arguments});
     }});
     for (auto &warp : warps) warp.join();
     pthread_barrier_destroy(&appell_all);
@@ -244,7 +244,7 @@ extern "C" void {fn.name}_kernel({_parameters(fn)})
 #else
 extern "C" __global__ void {fn.name}_kernel({_parameters(fn)})
 {{
-    {fn.name}_block(threadIdx.x, (Count) blockIdx.x*STATES, {passed});
+    {fn.name}_block(threadIdx.x, (Count) blockIdx.x*STATES, {arguments});
 }}
 #endif
 """

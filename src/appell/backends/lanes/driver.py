@@ -68,7 +68,7 @@ class Driver:
     def _record(self, segment: Segment) -> tuple[int, ...]:
         if segment.row:
             return (segment.at, self._constants[self._row(segment)], *[0] * self.lanes)
-        return (segment.at, 0, *(self.lanes * place for place in segment.places))
+        return (segment.at, 0, *(self.lanes * vector for vector in segment.places))
 
     def tables(self) -> str:
         """The tables for `lanes_load` and `lanes_store`."""
@@ -82,23 +82,23 @@ class Driver:
 
     def _covers(self, name: str, covers: Sequence[Sequence[Segment]]) -> str:
         """A table for each phase, and a table of these tables."""
-        each = [_table(f"{name}_{phase}", map(self._record, segments)) for phase, segments in enumerate(covers)]
+        tables = [_table(f"{name}_{phase}", map(self._record, segments)) for phase, segments in enumerate(covers)]
         rows = ", ".join(f"{{{name}_{phase}, {len(segments)}}}" for phase, segments in enumerate(covers))
-        return f"{''.join(each)}static const Cover {name}[] = {{{rows}}};\n"
+        return f"{''.join(tables)}static const Cover {name}[] = {{{rows}}};\n"
 
     def _reads(self) -> Iterator[tuple[int, list[int]]]:
         """Inputs that are used, and the offsets of their squares."""
-        for k, used in enumerate(self.packed.used):
-            if used:
-                yield k, squares_read(used, self.packed.inputs[k].size, self.lanes)
+        for k, indices in enumerate(self.packed.used):
+            if indices:
+                yield k, squares_read(indices, self.packed.inputs[k].size, self.lanes)
 
     def loop(self) -> str:
         """`NAME_lanes` itself, `loop.c.in`."""
         *inputs, turns, values, work, end = self._begin
         longest = 1 + max((port.size for port in (*self.packed.inputs, *self.packed.fn.outputs)), default=0)
         vectors = [f"memory + {at}" for at in (*inputs, *([turns] if self.turns else []), values)]
-        name, apart = self.packed.name, self.layout.apart
-        parts = {
+        name, distance = self.packed.name, self.layout.apart
+        texts = {
             "function": name,
             "read": self._before(),
             "write": self._after(values),
@@ -108,11 +108,11 @@ class Driver:
             "at_turns": str(turns),
             "at_work": str(work),
             "size": str(end + longest),
-            "first": f"{name}_blocks(call, 0, n, {apart}, &any)" if apart > 1 else "0",
+            "first": f"{name}_blocks(call, 0, n, {distance}, &any)" if distance > 1 else "0",
             "declaration": lanes_declaration(self.packed, self.precision.scalar),
             "room": room_declaration(self.packed),
         }
-        return filled("loop.c.in", parts, self.precision, self.lanes, "lanes")
+        return filled("loop.c.in", texts, self.precision, self.lanes, "lanes")
 
     def _once(self) -> str:
         """Setup: constants, and inputs common to all states."""
@@ -142,9 +142,9 @@ class Driver:
         for k, (size, covers) in enumerate(zip(sizes, self.layout.outputs, strict=True)):
             to = f"call.out[{k}] + block.i*{size}"
             cover = f"write{k}[{f'PHASE({to})' if len(covers) > 1 else 0}]"
-            place = f"block.apart, block.left, {self._spare}, {'ahead' if k == self._longest else '(Turns) {}'}"
+            rest = f"block.apart, block.left, {self._spare}, {'ahead' if k == self._longest else '(Turns) {}'}"
             if size:
-                lines.append(f"    lanes_store({to}, {size}, {source}, {cover}, {place});\n")
+                lines.append(f"    lanes_store({to}, {size}, {source}, {cover}, {rest});\n")
         return "".join(lines)
 
     @cached_property

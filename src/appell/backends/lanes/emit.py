@@ -77,8 +77,8 @@ def dialect_of(precision: Precision) -> Dialect:
 def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None = None) -> str:
     """A whole C file with `NAME_lanes` for `lanes` (2, 4, 8, 16) doubles or floats, in pieces of `piece` instructions."""
     precision, packed = PRECISIONS[scalar], Packed(fn)
-    dialect, many, turned = dialect_of(precision), _many(packed), Turned(packed)
-    body, turns = (turned, turned.turns) if many and turned.turns else (packed, ())
+    dialect, many, with_turns = dialect_of(precision), _many(packed), Turned(packed)
+    body, turns = (with_turns, with_turns.turns) if many and with_turns.turns else (packed, ())
     plan = plan_of(body.instructions, piece or (INSTRUCTIONS_IN_ONE_PIECE if many else INSTRUCTIONS_OF_PIECE), dialect)
     driver = Driver(packed, turns, packed.layout(lanes), plan.work, precision, lanes)
     values = {
@@ -87,18 +87,18 @@ def emit_lanes(fn: Fn, lanes: int, *, scalar: str = "double", piece: int | None 
         "place": driver.index_type,
         "abreast": " ".join(["WRITE_NEXT"] * driver.abreast),
     }
-    parts = [vector_types([fn], lanes, precision), filled("lanes.c.in", values, precision, lanes, "lanes")]
-    parts += [emit_plan(body, body.instructions, plan, dialect), driver.tables(), driver.loop()]
-    return "\n".join(parts)
+    texts = [vector_types([fn], lanes, precision), filled("lanes.c.in", values, precision, lanes, "lanes")]
+    texts += [emit_plan(body, body.instructions, plan, dialect), driver.tables(), driver.loop()]
+    return "\n".join(texts)
 
 
 def vector_types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
     """C text: vectors V of `lanes` numbers, masks I, and every operation that the functions contain."""
-    used = {item.op for fn in fns for item in fn.instructions}
+    ops = {item.op for fn in fns for item in fn.instructions}
     values = {"zero": f"0.0{precision.suffix}", **_largest(lanes, precision)}
     types = filled("vector.c.in", values, precision, lanes, "lanes")
-    parts = [SCALAR_C, GUARD, sincos_source(precision, lanes), types]
-    return "\n".join([*parts, *(one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)])
+    texts = [SCALAR_C, GUARD, sincos_source(precision, lanes), types]
+    return "\n".join([*texts, *(one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in ops)])
 
 
 X86_MAXIMA = {16: ("__SSE2__", ""), 32: ("__AVX__", "256"), 64: ("__AVX512F__", "512_mask")}
@@ -146,10 +146,10 @@ def _transposed(lanes: int, part: int) -> str:
     for d in (1 << k for k in range(lanes.bit_length() - 1)):
         if d < part:
             low = [k if not k & d else lanes + k - d for k in range(lanes)]
-            high = [place + d for place in low]
+            high = [k_low + d for k_low in low]
         else:
             low = [2 * k - k % part for k in range(lanes)]
-            high = [place + part for place in low]
+            high = [k_low + part for k_low in low]
         for i in (i for i in range(lanes) if not i & d):
             lines.append(f"    a = r[{i}], b = r[{i + d}];")
             lines.append(f"    r[{i}] = SHUFFLE(a, b, {', '.join(map(str, low))});")

@@ -65,17 +65,17 @@ class Packed:
     def instructions(self) -> tuple[Instruction, ...]:
         """The instructions of `fn`, with other outputs."""
         body = (item for item in self.fn.instructions if item.op != "output")
-        ends = (Instruction("output", -1, (value,), None, 0, place) for value, place in self._place.items())
-        return (*body, *ends)
+        outputs = (Instruction("output", -1, (value,), None, 0, index) for value, index in self._place.items())
+        return (*body, *outputs)
 
     @cached_property
     def used(self) -> tuple[frozenset[int], ...]:
         """For each input, the indices that are used."""
-        found: list[set[int]] = [set() for _ in self.fn.inputs]
+        indices_of: list[set[int]] = [set() for _ in self.fn.inputs]
         for item in self.fn.instructions:
             if item.op == "input":
-                found[item.port or 0].add(item.index or 0)
-        return tuple(frozenset(indices) for indices in found)
+                indices_of[item.port or 0].add(item.index or 0)
+        return tuple(frozenset(indices) for indices in indices_of)
 
     @cached_property
     def _constant(self) -> dict[int, float]:
@@ -89,7 +89,7 @@ class Packed:
             for k, value in enumerate(row):
                 if value not in self._constant:
                     shells.setdefault(value, _shell(port.shape, k))
-        return {value: place for place, value in enumerate(sorted(shells, key=lambda value: shells[value]))}
+        return {value: index for index, value in enumerate(sorted(shells, key=lambda value: shells[value]))}
 
     @cached_property
     def _rows(self) -> list[list[int]]:
@@ -102,11 +102,11 @@ class Packed:
 
     def layout(self, lanes: int) -> LaneLayout:
         """How every output is written; constants inside squares are placed after the values."""
-        place, apart = dict(self._place), self._apart(lanes)
-        phases = range(lanes if apart else 1)
-        outputs = tuple(tuple(tuple(self._segments(row, lanes, phase, place)) for phase in phases) for row in self._rows)
-        kept = {place[value]: number for value, number in self._constant.items() if value in place}
-        return LaneLayout(outputs, len(place), kept, apart or 1)
+        index_of, distance = dict(self._place), self._apart(lanes)
+        phases = range(lanes if distance else 1)
+        outputs = tuple(tuple(tuple(self._segments(row, lanes, phase, index_of)) for phase in phases) for row in self._rows)
+        constants = {index_of[value]: number for value, number in self._constant.items() if value in index_of}
+        return LaneLayout(outputs, len(index_of), constants, distance or 1)
 
     def _apart(self, lanes: int) -> int:
         """The number of states after which the phase repeats; 0 for short outputs, where it does not matter, and for outputs
@@ -116,13 +116,13 @@ class Packed:
             return 0
         return max(lanes // gcd(size, lanes) for size in sizes)
 
-    def _segments(self, row: list[int], lanes: int, phase: int, place: dict[int, int]) -> Iterator[Segment]:
+    def _segments(self, row: list[int], lanes: int, phase: int, index_of: dict[int, int]) -> Iterator[Segment]:
         for at, square in cover([value in self._constant for value in row], lanes, phase):
-            here = [*row[at : at + lanes], *row[-1:] * (at + lanes - len(row))]
+            values = [*row[at : at + lanes], *row[-1:] * (at + lanes - len(row))]
             if square:
-                yield Segment(at, places=tuple(place.setdefault(x, len(place)) for x in here))
+                yield Segment(at, places=tuple(index_of.setdefault(x, len(index_of)) for x in values))
             else:
-                yield Segment(at, row=tuple(self._constant[x] for x in here))
+                yield Segment(at, row=tuple(self._constant[x] for x in values))
 
 
 def _shell(shape: tuple[int, ...], k: int) -> tuple[int, int]:
@@ -145,17 +145,17 @@ def cover(constant: Sequence[bool], lanes: int, phase: int = 0) -> list[tuple[in
     run = [0] * (size + 1)  # length of the run of constants from here
     for k in reversed(range(size)):
         run[k] = run[k + 1] + 1 if constant[k] else 0
-    cost, step = [0, *[SQUARE * ASTRIDE * size] * size], [(0, 0, True)] * (size + 1)  # cost of writing the first `done` numbers
-    for done in range(size):
-        starts = (min(done, last), done - (done + phase) % lanes, done + run[done] - lanes)
-        for at in (at for at in starts if max(0, done - lanes + 1) <= at <= min(done, last)):
+    cost, step = [0, *[SQUARE * ASTRIDE * size] * size], [(0, 0, True)] * (size + 1)  # cost of writing the first k numbers
+    for written in range(size):
+        starts = (min(written, last), written - (written + phase) % lanes, written + run[written] - lanes)
+        for at in (at for at in starts if max(0, written - lanes + 1) <= at <= min(written, last)):
             square = run[at] < lanes
-            price = cost[done] + (SQUARE if square else CONSTANT) + (ASTRIDE if (at + phase) % lanes else 0)
+            price = cost[written] + (SQUARE if square else CONSTANT) + (ASTRIDE if (at + phase) % lanes else 0)
             if price < cost[at + lanes]:
-                cost[at + lanes], step[at + lanes] = price, (done, at, square)
-    chosen, done = [], size
-    while done:
-        done, at, square = step[done]
+                cost[at + lanes], step[at + lanes] = price, (written, at, square)
+    chosen, written = [], size
+    while written:
+        written, at, square = step[written]
         chosen.append((at, square))
     return chosen[::-1]
 
@@ -163,7 +163,7 @@ def cover(constant: Sequence[bool], lanes: int, phase: int = 0) -> list[tuple[in
 def squares_read(used: Iterable[int], size: int, lanes: int) -> list[int]:
     """Offsets of squares that contain all `used` indices of a row of `size` numbers."""
     starts: list[int] = []
-    for place in sorted(used):
-        if not starts or place >= starts[-1] + lanes:
-            starts.append(max(0, min(place, size - lanes)))
+    for index in sorted(used):
+        if not starts or index >= starts[-1] + lanes:
+            starts.append(max(0, min(index, size - lanes)))
     return starts

@@ -53,14 +53,14 @@ class Turned:
         """Argument value → its turn."""
         maker = {item.out: item for item in self.packed.instructions if item.op != "output"}
         arguments = (item.args[0] for item in self.packed.instructions if item.op in TRIG)
-        found = ((value, _turn_of(maker[value], maker)) for value in dict.fromkeys(arguments))
-        return {value: turn for value, turn in found if turn is not None}
+        turns = ((value, _turn_of(maker[value], maker)) for value in dict.fromkeys(arguments))
+        return {value: turn for value, turn in turns if turn is not None}
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
-        port, place = len(self.packed.inputs), {turn: k for k, turn in enumerate(self.turns)}
+        port, number_of = len(self.packed.inputs), {turn: k for k, turn in enumerate(self.turns)}
         stream = [
-            Instruction("input", item.out, (), None, port, 2 * place[self._turn[item.args[0]]] + (item.op == "cos"))
+            Instruction("input", item.out, (), None, port, 2 * number_of[self._turn[item.args[0]]] + (item.op == "cos"))
             if item.op in TRIG and item.args[0] in self._turn
             else item
             for item in self.packed.instructions

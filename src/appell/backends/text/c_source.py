@@ -29,7 +29,7 @@ def emit(fn: Fn, *, piece: int = INSTRUCTIONS_OF_PIECE, dialect: Dialect = C) ->
 def emit_plan(fn: Signature, stream: Sequence[Instruction], plan: Plan, dialect: Dialect) -> str:
     """`emit` for given instructions and pieces."""
     anywhere = {item.out: item for item in stream if item.op in ANYWHERE}
-    bodies = ["\n".join(_lines(fn, plan, part, anywhere, dialect)) for part in plan.pieces]
+    bodies = ["\n".join(_lines(fn, plan, chunk, anywhere, dialect)) for chunk in plan.pieces]
     name, pointers = f"{fn.name}{dialect.suffix}", [*_pointers(fn, dialect), *dialect.passed]
     head = ", ".join(_declared(pointers, len(fn.inputs), dialect))
     if len(bodies) == 1:
@@ -37,10 +37,10 @@ def emit_plan(fn: Signature, stream: Sequence[Instruction], plan: Plan, dialect:
     inside = "work" not in pointers
     shared = head + (f", {dialect.value} *restrict work" if inside else "")
     arguments = ", ".join([*pointers, "work"] if inside else pointers)
-    parts = [f"{dialect.head_of_part} {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)]
+    functions = [f"{dialect.head_of_part} {name}_{k}({shared})\n{{\n{body}\n}}\n" for k, body in enumerate(bodies)]
     memory = [f"    {dialect.value} work[{max(plan.work, 1)}];"] if inside else []
     calls = "\n".join([*memory, *(f"    {name}_{k}({arguments});" for k in range(len(bodies)))])
-    return "\n".join([*parts, f"{dialect.head} {name}({head})\n{{\n{calls}\n}}\n"])
+    return "\n".join([*functions, f"{dialect.head} {name}({head})\n{{\n{calls}\n}}\n"])
 
 
 def plan_of(stream: Sequence[Instruction], piece: int, dialect: Dialect) -> Plan:
@@ -88,14 +88,14 @@ def _lines(
     """One piece: each operand is loaded before its first use, each result needed by a later piece is stored in `work`."""
     pointers = _pointers(fn, dialect)
     text: dict[int, str] = {}
-    for together in _steps(piece, dialect.packs):
-        for arg in (arg for item in together for arg in item.args):
+    for group in _steps(piece, dialect.packs):
+        for arg in (arg for item in group for arg in item.args):
             if arg not in text:
-                alone = together[0].op in TRIG
-                text[arg], loaded = _operand(arg, anywhere.get(arg), pointers, plan, dialect, alone)
+                in_pack = group[0].op in TRIG
+                text[arg], loaded = _operand(arg, anywhere.get(arg), pointers, plan, dialect, in_pack)
                 if loaded:
                     yield dialect.define(text[arg], loaded)
-        item = together[0]
+        item = group[0]
         if item.op == "meet":
             yield dialect.meet
             continue
@@ -103,13 +103,13 @@ def _lines(
             pointer = pointers[len(fn.inputs) + (item.port or 0)]
             yield dialect.store.format(pointer=pointer, index=item.index, text=text[item.args[0]])
             continue
-        text.update((item.out, f"w{item.out}") for item in together)
+        text.update((item.out, f"w{item.out}") for item in group)
         if dialect.packs and item.op in TRIG:
-            yield from _pack(together, text, dialect)
+            yield from _pack(group, text, dialect)
         else:
             value = dialect.operations[item.op].format(*(text[arg] for arg in item.args))
             yield dialect.define(text[item.out], value)
-        for item in together:
+        for item in group:
             if item.out in plan.slot:
                 yield dialect.store.format(pointer="work", index=plan.slot[item.out], text=text[item.out])
 
@@ -132,27 +132,27 @@ def _steps(piece: Sequence[Instruction], packs: tuple[int, ...]) -> Iterator[lis
         yield pack
 
 
-def _pack(together: Sequence[Instruction], text: Mapping[int, str], dialect: Dialect) -> Iterator[str]:
+def _pack(group: Sequence[Instruction], text: Mapping[int, str], dialect: Dialect) -> Iterator[str]:
     """One call for a pack of arguments; unused lanes repeat the last one."""
-    arguments = list(dict.fromkeys(item.args[0] for item in together))
+    arguments = list(dict.fromkeys(item.args[0] for item in group))
     lanes = next(size for size in dialect.packs if size >= len(arguments))
-    place, name = {arg: k for k, arg in enumerate(arguments)}, text[together[0].out]
+    lane_of, name = {arg: k for k, arg in enumerate(arguments)}, text[group[0].out]
     filled = ", ".join(text[arg] for arg in arguments + [arguments[-1]] * (lanes - len(arguments)))
     for line in dialect.sincos:
         yield line.format(lanes=lanes, filled=filled, name=name)
-    for item in together:
-        yield dialect.define(text[item.out], dialect.part.format(whole=f"{name}{item.op[0]}", place=place[item.args[0]]))
+    for item in group:
+        yield dialect.define(text[item.out], dialect.part.format(whole=f"{name}{item.op[0]}", place=lane_of[item.args[0]]))
 
 
 def _operand(
-    value: int, source: Instruction | None, pointers: Sequence[str], plan: Plan, dialect: Dialect, alone: bool
+    value: int, source: Instruction | None, pointers: Sequence[str], plan: Plan, dialect: Dialect, in_pack: bool
 ) -> tuple[str, str]:
     """The text of a value from outside the piece, and the load that must precede it ("" for a constant)."""
     if source is not None and source.op == "const":
         assert source.value is not None
         return dialect.literal(source.value), ""
     pointer, index = ("work", plan.slot[value]) if source is None else (pointers[source.port or 0], source.index)
-    return f"w{value}", (dialect.load_alone if alone else dialect.load).format(pointer=pointer, index=index)
+    return f"w{value}", (dialect.load_alone if in_pack else dialect.load).format(pointer=pointer, index=index)
 
 
 def _declared(pointers: Sequence[str], inputs: int, dialect: Dialect) -> list[str]:

@@ -94,8 +94,8 @@ class CText:
 
     def called(self, name: str, *others: Any) -> CText:
         """A call of a C function with this expression as its first argument."""
-        rest = [x.text if isinstance(x, CText) else self.dialect.literal.format(repr(float(x))) for x in others]
-        return CText(f"{self.dialect.functions[name]}({', '.join([self.text, *rest])})", self.dialect)
+        other_texts = [x.text if isinstance(x, CText) else self.dialect.literal.format(repr(float(x))) for x in others]
+        return CText(f"{self.dialect.functions[name]}({', '.join([self.text, *other_texts])})", self.dialect)
 
 
 def _function(name: str, numeric: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,5 +114,5 @@ def function_text(name: str, function: Callable[..., Any], dialect: CDialect = S
     arguments = list(inspect.signature(function).parameters)
     value = function(*(CText(argument, dialect) for argument in arguments))
     kind = dialect.truth if value.is_truth else dialect.number
-    given = ", ".join(f"{dialect.number} {argument}" for argument in arguments)
-    return f"{dialect.head} {kind} {name}{dialect.suffix}({given}) {{ return {value.text}; }}"
+    parameters = ", ".join(f"{dialect.number} {argument}" for argument in arguments)
+    return f"{dialect.head} {kind} {name}{dialect.suffix}({parameters}) {{ return {value.text}; }}"

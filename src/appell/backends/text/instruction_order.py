@@ -31,10 +31,10 @@ def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     ordered: list[Instruction] = []
     placed: set[int] = set()
     for group in groups:
-        needed = _ancestors((arg for item in group for arg in item.args), maker, placed)
-        before = [maker[value] for value in sorted(needed)]
-        ordered += [*before, *group]
-        placed.update(item.out for item in (*before, *group))
+        values_needed = _ancestors((arg for item in group for arg in item.args), maker, placed)
+        arguments = [maker[value] for value in sorted(values_needed)]
+        ordered += [*arguments, *group]
+        placed.update(item.out for item in (*arguments, *group))
     return (*ordered, *(item for item in stream if item.op == "output" or item.out not in placed))
 
 
@@ -56,14 +56,14 @@ def _by_depth(stream: Iterable[Instruction]) -> list[list[Instruction]]:
 
 def _ancestors(values: Iterable[int], maker: dict[int, Instruction], placed: set[int]) -> set[int]:
     """`values` and everything they depend on, except what is `placed`."""
-    found: set[int] = set()
+    ancestors: set[int] = set()
     waiting = list(values)
     while waiting:
         value = waiting.pop()
-        if value not in found and value not in placed:
-            found.add(value)
+        if value not in ancestors and value not in placed:
+            ancestors.add(value)
             waiting.extend(maker[value].args)
-    return found
+    return ancestors
 
 
 def depth_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
@@ -80,14 +80,14 @@ def depth_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
         waiting = [*output.args]
         while waiting:
             item = maker[waiting[-1]]
-            missing = [] if item.out in placed else {arg for arg in item.args if arg not in placed}
-            if missing:
-                waiting.extend(sorted(missing, key=lambda arg: registers[arg]))
+            unplaced = [] if item.out in placed else {arg for arg in item.args if arg not in placed}
+            if unplaced:
+                waiting.extend(sorted(unplaced, key=lambda arg: registers[arg]))
                 continue
             waiting.pop()
-            both = (item, twin.get((TWIN.get(item.op, ""), item.args)))
-            new = [one for one in both if one is not None and one.out not in placed]
-            placed.update(one.out for one in new)
+            twins = (item, twin.get((TWIN.get(item.op, ""), item.args)))
+            new = [member for member in twins if member is not None and member.out not in placed]
+            placed.update(member.out for member in new)
             ordered += new
         ordered.append(output)
     return tuple(ordered)
@@ -102,16 +102,16 @@ def nearest_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     outputs = [item for item in stream if item.op == "output"]
     if len(stream) > ORDERED_INSTRUCTIONS or len(outputs) > ORDERED_INSTRUCTIONS // 10:
         return depth_first(stream)
-    behind: dict[int, int] = {}  # value: itself and its dependencies, as bits
+    values_behind: dict[int, int] = {}  # value: itself and its dependencies, as bits
     for item in stream:
         if item.op != "output":
-            behind[item.out] = reduce(or_, (behind[arg] for arg in item.args), 1 << item.out)
-    waiting = [(behind[item.args[0]], item) for item in outputs]
+            values_behind[item.out] = reduce(or_, (values_behind[arg] for arg in item.args), 1 << item.out)
+    waiting = [(values_behind[item.args[0]], item) for item in outputs]
     placed, ordered = 0, []
     while waiting:
         nearest = min(range(len(waiting)), key=lambda k: (waiting[k][0] & ~placed).bit_count())
-        needed, item = waiting.pop(nearest)
-        placed |= needed
+        values_needed, item = waiting.pop(nearest)
+        placed |= values_needed
         ordered.append(item)
     return depth_first((*(item for item in stream if item.op != "output"), *ordered))
 
@@ -138,19 +138,19 @@ def traffic(stream: Sequence[Instruction]) -> int:
     for k in reversed(range(len(steps))):
         for arg in set(steps[k].args) - nothing:
             uses[arg].append(k)
-    held: set[int] = set()
+    in_registers: set[int] = set()
     moves = 0
     for item in steps:
         for arg in set(item.args) - nothing:
-            moves += arg not in held
-            held.add(arg)
+            moves += arg not in in_registers
+            in_registers.add(arg)
             uses[arg].pop()
-        held = {value for value in (*held, item.out) if uses[value]}
-        while len(held) > VALUE_REGISTERS:
-            away = max(held, key=lambda value: uses[value][-1])
-            moves += away not in in_memory
-            in_memory.add(away)
-            held.remove(away)
+        in_registers = {value for value in (*in_registers, item.out) if uses[value]}
+        while len(in_registers) > VALUE_REGISTERS:
+            evicted = max(in_registers, key=lambda value: uses[value][-1])
+            moves += evicted not in in_memory
+            in_memory.add(evicted)
+            in_registers.remove(evicted)
     return moves
 
 

@@ -88,14 +88,14 @@ def sincos_source(precision: Precision, lanes: int) -> str:
 
 def packs_source() -> str:
     """`appell_sincos…_any` for each size of PACKS."""
-    parts = [GUARD]
+    texts = [GUARD]
     for lanes in PACKS:
         register, masked, mask = REGISTERS[lanes]
         libm = (f"    (*{to})[{k}] = {f}(x[{k}]);" for to, f in (("s", "sin"), ("c", "cos")) for k in range(lanes))
         values = {"register": register, "masked": masked, "mask": mask, "libm": "\n".join(libm)}
         values |= {"H": vector(DOUBLE, lanes // 2), "half_name": f"appell_sincos{lanes // 2}"}
-        parts += [sincos_source(DOUBLE, lanes), filled("sincos_any.c.in", values, DOUBLE, lanes)]
-    return "\n".join(parts)
+        texts += [sincos_source(DOUBLE, lanes), filled("sincos_any.c.in", values, DOUBLE, lanes)]
+    return "\n".join(texts)
 
 
 def _constants(precision: Precision, lanes: int) -> dict[str, str]:

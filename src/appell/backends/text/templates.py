@@ -15,7 +15,7 @@ def template(path: str) -> str:
     """
     text = files("appell").joinpath(path).read_text(encoding="utf-8")
     folder = path.rpartition("/")[0]
-    return PART.sub(lambda found: template(f"{folder}/{found[1]}"), text)
+    return PART.sub(lambda match: template(f"{folder}/{match[1]}"), text)
 
 
 __all__ = ["template"]
