@@ -228,7 +228,7 @@ def _changes(z: Array, z_before: Array, noise: float, least: float) -> tuple[Arr
     """The change of the states z (n, k, nz) over a period, and their distance from the limit, (n,), as fractions of their
     extent.
 
-    before: the states one period earlier, (n, nz), nan if unknown. Changes below `noise` are not extrapolated; extents below
+    z_before: the states one period earlier, (n, nz), nan if unknown. Changes below `noise` are not extrapolated; extents below
     `least` are none.
     """
     extent = np.ptp(z, axis=1)

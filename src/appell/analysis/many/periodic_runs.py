@@ -316,7 +316,7 @@ class PeriodicRuns:
 
 
 def _up_to(count: int, done: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
-    """Reports progress within `count` runs after `before`. Completion is reported later, after results are stored, so that an
+    """Reports progress within `count` runs after `done`. Completion is reported later, after results are stored, so that an
     interrupt at that point loses nothing."""
     if report is None:
         return False
