@@ -65,26 +65,28 @@ EXTRAS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the return value is one of `EXIT_CODES`."""
-    if arguments is not None and not (isinstance(arguments, list | tuple) and all(isinstance(one, str) for one in arguments)):
+    if arguments is not None and not (
+        isinstance(arguments, list | tuple) and all(isinstance(argument, str) for argument in arguments)
+    ):
         raise ModelError(f"the command takes a list of texts, not {shown(arguments)}")
     parser = _parser()
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        found = (_first_page if given.command is None else COMMANDS[given.command])(given) or 0
+        code = (_first_page if options.command is None else COMMANDS[options.command])(options) or 0
         if sys.stdout is not None:  # None: closed before the start, as with `>&-`
             sys.stdout.flush()
-        return found
+        return code
     except AppellError as error:
         print(coloured(str(error), RED, sys.stderr), file=sys.stderr)  # unencodable characters are escaped
         return 2
     except KeyboardInterrupt:
-        return 0 if given.command == "studio" else 130  # the normal way to end a studio
+        return 0 if options.command == "studio" else 130  # the normal way to end a studio
     except BrokenPipeError:  # the reader has gone, as with `| head`
         _discard_output()
         return 141
     except OSError as error:  # a full disk
-        what = "the output cannot be written" if error.filename is None else f"{shown(str(error.filename))} cannot be used"
-        print(coloured(f"{what}: {error.strerror or error}", RED, sys.stderr), file=sys.stderr)
+        subject = "the output cannot be written" if error.filename is None else f"{shown(str(error.filename))} cannot be used"
+        print(coloured(f"{subject}: {error.strerror or error}", RED, sys.stderr), file=sys.stderr)
         _discard_output()
         return 2
 
@@ -95,7 +97,7 @@ def _discard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _first_page(given: argparse.Namespace) -> None:
+def _first_page(options: argparse.Namespace) -> None:
     print(FIRST_PAGE, end="")
 
 
@@ -109,40 +111,40 @@ def _parser() -> argparse.ArgumentParser:
     studio.add_argument("name", nargs="?", help="a model file (.toml), or a system of the zoo, for example skate")
     studio.add_argument("--port", type=int, default=0, help="0 takes any that is free")
     studio.add_argument("--no-open", action="store_true", help="print the address only")
-    for name, what in (("zoo", "the classical systems that come with the library"), ("doctor", "what is installed")):
-        commands.add_parser(name, help=what).add_argument("--json", action="store_true", help="for programs")
+    for name, description in (("zoo", "the classical systems that come with the library"), ("doctor", "what is installed")):
+        commands.add_parser(name, help=description).add_argument("--json", action="store_true", help="for programs")
     add_commands(commands)
     return parser
 
 
-def _studio(given: argparse.Namespace) -> None:
-    ap.studio(given.name, port=given.port, open=not given.no_open)
+def _studio(options: argparse.Namespace) -> None:
+    ap.studio(options.name, port=options.port, open=not options.no_open)
 
 
-def _zoo(given: argparse.Namespace) -> None:
+def _zoo(options: argparse.Namespace) -> None:
     zoo = ap.zoo
-    every = {**zoo.ALL, **zoo.FRICTION, **zoo.WALKERS, **zoo.ROBOTS}
-    _print({name: (make.__doc__ or "").strip().partition("\n")[0] for name, make in sorted(every.items())}, given.json)
+    makers = {**zoo.ALL, **zoo.FRICTION, **zoo.WALKERS, **zoo.ROBOTS}
+    _print({name: (make.__doc__ or "").strip().partition("\n")[0] for name, make in sorted(makers.items())}, options.json)
 
 
-def _doctor(given: argparse.Namespace) -> None:
-    _print(condition(), given.json)
+def _doctor(options: argparse.Namespace) -> None:
+    _print(condition(), options.json)
 
 
 def condition() -> dict[str, str]:
     """The features of this installation, by part."""
-    found = {
+    features = {
         "appell": __version__,
         "Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}",
         **{name: _installed(name) for name in ("numpy", "scipy", "sympy", "casadi", "xarray", "matplotlib")},
     }
     for name, backend in ap.backends.BACKENDS.items():
-        found[f"back end {name}"] = backend.reason_against() or "works"
+        features[f"back end {name}"] = backend.reason_against() or "works"
     for extra, packages in EXTRAS.items():
         missing = [name for name in packages if _installed(name) == "not installed"]
-        how = f"not installed ({', '.join(missing)}); pip install 'appell[{extra}]'"
-        found[f"extra [{extra}]"] = how if missing else "installed"
-    return found
+        remedy = f"not installed ({', '.join(missing)}); pip install 'appell[{extra}]'"
+        features[f"extra [{extra}]"] = remedy if missing else "installed"
+    return features
 
 
 def _installed(name: str) -> str:
@@ -160,12 +162,12 @@ def _print(lines: Mapping[str, str], as_json: bool) -> None:
     say(*(f"{name:<{width}}  {text}" for name, text in lines.items()))
 
 
-def _completion(given: argparse.Namespace) -> None:
+def _completion(options: argparse.Namespace) -> None:
     try:
         import shtab  # type: ignore[import-not-found]  # writes shell completions for argparse
     except ImportError:
         raise ModelError("completions are written by the package shtab: pip install 'appell[completion]'") from None
-    print(shtab.complete(_parser(), given.shell))
+    print(shtab.complete(_parser(), options.shell))
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], int | None]] = {

@@ -18,26 +18,26 @@ def fit_report(found: Any, path: Any, *, title: str | None = None) -> Path:
     """See `Fit.report`."""
     target = page_target(path)
     rows = [tuple(map(escape, row)) for row in found.rows()]
-    good = "<p>The search has ended, and the data tell every unknown.</p>"
-    verdict = good if found.outcome == "complete" else caution(found.outcome)
+    success = "<p>The search has ended, and the data tell every unknown.</p>"
+    verdict = success if found.outcome == "complete" else caution(found.outcome)
     missed = lambda name: f"{found.held_out[name]:.3g}" if name in found.held_out else "–"
     origin = lambda name: "given" if name in found.known_noise else "estimated"
     noise = [(escape(name), f"{level:.4g}", origin(name), missed(name)) for name, level in found.noise.items()]
     parts = [
         section("Unknowns", verdict, table(rows, ("unknown", "value, SI", "standard error", "95 % interval")),
-                *(caution(one) for one in found.doubts)),
+                *(caution(doubt) for doubt in found.doubts)),
         section("Measured and computed", _picture(found)),
         section("Noise", table(noise, ("quantity", "standard deviation, SI", "", "held out, in units of it"))),
         section("Model", model_page.stated(found.system)),
-        section("Run", table([("samples", str(sum(len(one.times) for one in found.experiments))),
+        section("Run", table([("samples", str(sum(len(experiment.times) for experiment in found.experiments))),
                               ("motions computed", str(found.motions_computed)),
                               ("derivatives", "exact" if found.exact else "differences of motions"), *versions()])),
     ]  # fmt: skip
     return write(target, page_of(title or f"Fit of {found.system.name}", parts))
 
 
-def _picture(found: Any) -> str:
+def _picture(fit: Any) -> str:
     memory = BytesIO()
-    found.plot().savefig(memory, format="svg")
+    fit.plot().savefig(memory, format="svg")
     source = b64encode(memory.getvalue()).decode("ascii")
     return f'<p><img alt="measured and computed" src="data:image/svg+xml;base64,{source}"></p>'

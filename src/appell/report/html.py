@@ -28,9 +28,9 @@ def equation_block(lines: Sequence[str]) -> str:
     """LaTeX equations, one per line, with a button that copies all of them."""
     source = "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
     key = f"latex-{next(_numbers)}"
-    shown = "".join(formula(line.replace("&", "")) for line in lines)
+    formulas = "".join(formula(line.replace("&", "")) for line in lines)
     text = f'<details><summary>LaTeX</summary><pre id="{key}">{escape(source)}</pre></details>'
-    return folded(f'{shown}<p><button type="button" class="copy" data-of="{key}">Copy LaTeX</button></p>{text}', lines)
+    return folded(f'{formulas}<p><button type="button" class="copy" data-of="{key}">Copy LaTeX</button></p>{text}', lines)
 
 
 LONG_LINES, LONG_SOURCE = 12, 4000
@@ -48,8 +48,8 @@ def folded(shown: str, lines: Sequence[str]) -> str:
 
 def split_lines(source: str) -> list[str]:
     """The lines of an `aligned` environment."""
-    inner = re.sub(r"\\(begin|end)\{(aligned|align\*?)\}", "", source).strip()
-    return [line.strip() for line in re.split(r"\\\\\n|\\\\(?=\s*$)", inner) if line.strip()]
+    body = re.sub(r"\\(begin|end)\{(aligned|align\*?)\}", "", source).strip()
+    return [line.strip() for line in re.split(r"\\\\\n|\\\\(?=\s*$)", body) if line.strip()]
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:

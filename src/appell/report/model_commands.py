@@ -70,10 +70,10 @@ def add_commands(commands: Any) -> None:
     )
     derive = commands.add_parser("derive", help="prints the equations of motion of a model file in one form")
     derive.add_argument("--form", default="lagrange", help="lagrange, appell, kane, maggi, hamilton …")
-    how = derive.add_mutually_exclusive_group()
-    how.add_argument("--text", action="store_true", help="as text, the default")
-    how.add_argument("--latex", action="store_true", help="as LaTeX")
-    how.add_argument("--python", action="store_true", help="as SymPy expressions")
+    style = derive.add_mutually_exclusive_group()
+    style.add_argument("--text", action="store_true", help="as text, the default")
+    style.add_argument("--latex", action="store_true", help="as LaTeX")
+    style.add_argument("--python", action="store_true", help="as SymPy expressions")
     run = commands.add_parser("run", help="simulates a model file")
     run.add_argument("-o", "--output", type=Path, help="a report (.html), a table (.csv) or a dataset (.nc)")
     sweep = commands.add_parser("sweep", help="simulates a model file for all values of its [sweep]")
@@ -91,9 +91,9 @@ def add_commands(commands: Any) -> None:
         parser.add_argument("--json", action="store_true", help="for programs")
 
 
-def _model(given: argparse.Namespace) -> Any:
+def _model(options: argparse.Namespace) -> Any:
     """The model in the file given to a command."""
-    return ap.read_model(given.file)
+    return ap.read_model(options.file)
 
 
 def new_file(given: argparse.Namespace) -> int:
@@ -112,22 +112,25 @@ def new_file(given: argparse.Namespace) -> int:
 def check_file(given: argparse.Namespace) -> int:
     """`appell check`: 0 if all checks pass, 1 otherwise."""
     model = _model(given)
-    wrong = model.check_units()
+    dimension_errors = model.check_units()
     system = model.system
     findings = str(ap.diagnose(system))
     agreement = ap.agree(system)
     text, agrees = str(agreement), bool(agreement.ok)
     notes = [f"nothing in the model contains the parameter '{name}'" for name in model.unused]
     if given.json:
-        found = {"ok": not wrong and agrees, "dimensions": wrong, "diagnosis": findings, "agreement": text, "notes": notes}
-        say(json.dumps(found))
+        result = {
+            "ok": not dimension_errors and agrees, "dimensions": dimension_errors, "diagnosis": findings, "agreement": text,
+            "notes": notes,
+        }  # fmt: skip
+        say(json.dumps(result))
     else:
-        shades = [coloured(line, RED, sys.stdout) for line in wrong] or [
+        shades = [coloured(line, RED, sys.stdout) for line in dimension_errors] or [
             coloured("dimensions: nothing wrong was found", GREEN, sys.stdout)
         ]
-        parts = [findings, text if agrees else coloured(text, RED, sys.stdout), *shades]
-        say("\n\n".join([*parts, *(coloured(line, YELLOW, sys.stdout) for line in notes)]))
-    return int(bool(wrong) or not agrees)
+        blocks = [findings, text if agrees else coloured(text, RED, sys.stdout), *shades]
+        say("\n\n".join([*blocks, *(coloured(line, YELLOW, sys.stdout) for line in notes)]))
+    return int(bool(dimension_errors) or not agrees)
 
 
 def derive_file(given: argparse.Namespace) -> int:
@@ -185,20 +188,20 @@ def sweep_file(given: argparse.Namespace) -> int:
         raise ModelError(f"{shown(given.output.name)}: the output of a sweep is a dataset, .nc")
     result = _model(given).sweep(progress=is_terminal(sys.stderr))
     save(result.dataset, given.output)
-    found = {"ok": bool(result.ok), "message": result.message, "output": str(given.output)}
-    say(json.dumps(found) if given.json else f"{given.output}: {result.message}")
+    summary = {"ok": bool(result.ok), "message": result.message, "output": str(given.output)}
+    say(json.dumps(summary) if given.json else f"{given.output}: {result.message}")
     return int(not result.ok)
 
 
 def bench_file(given: argparse.Namespace) -> int:
     """`appell bench`: timings on this machine, s."""
-    def timed(act: Any, least: float = 0.0) -> tuple[Any, float]:
-        """The result, and the time of one call, repeated for at least `least` seconds."""
+    def timed(act: Any, duration: float = 0.0) -> tuple[Any, float]:
+        """The result, and the time of one call, repeated for at least `duration` seconds."""
         began, count = perf_counter(), 0
         while True:
-            found, count = act(), count + 1
-            if (spent := perf_counter() - began) >= least:
-                return found, spent / count
+            result, count = act(), count + 1
+            if (spent := perf_counter() - began) >= duration:
+                return result, spent / count
 
     model = _model(given)
     times = {"equations of Lagrange": timed(lambda: ap.forms.lagrange(model.system))[1]} if not model.system.frictions else {}

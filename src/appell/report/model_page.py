@@ -36,15 +36,15 @@ COLUMNS = (
 
 def stated(system: System, motion: Any = None) -> str:
     """Coordinates, energies, forces and constraints; for a motion also the prescribed functions of time."""
-    parts = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system, motion), _constraints(system)]
-    return "\n".join(part for part in parts if part)
+    blocks = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system, motion), _constraints(system)]
+    return "\n".join(block for block in blocks if block)
 
 
 def _symbols(system: System) -> str:
     letters = ", ".join(inline(q) for q in system.coordinates)
     text = f"<p>{escape(system.name)}: coordinates {letters}"
-    own = [v for v in system.velocities if v not in {q.d for q in system.coordinates}]
-    text += f"; speeds {', '.join(inline(v) for v in own)}" if own else ""
+    speeds = [v for v in system.velocities if v not in {q.d for q in system.coordinates}]
+    text += f"; speeds {', '.join(inline(v) for v in speeds)}" if speeds else ""
     return text + (f"; states of first order {', '.join(map(inline, system.states))}" if system.states else "") + ".</p>"
 
 
@@ -79,14 +79,14 @@ WRITTEN_LAW = 60
 
 def laws(system: System, motion: Any = None) -> list[tuple[str, Any]]:
     """(LaTeX, expression, or None for a table) of the prescribed functions of time of a system or its motion."""
-    given = getattr(getattr(motion, "system", None), "prescription", None) or system.prescription
-    return [(latex(f), law if law.count_ops() <= WRITTEN_LAW else None) for f, law in given.items()]
+    prescription = getattr(getattr(motion, "system", None), "prescription", None) or system.prescription
+    return [(latex(f), law if law.count_ops() <= WRITTEN_LAW else None) for f, law in prescription.items()]
 
 
 def _laws(system: System, motion: Any) -> str:
-    found = laws(system, motion)
+    prescribed = laws(system, motion)
     table_of_values = r"\text{given by a table}"
-    lines = [f"{f} &= {table_of_values if law is None else latex(law)}" for f, law in found]
+    lines = [f"{f} &= {table_of_values if law is None else latex(law)}" for f, law in prescribed]
     return f"<h3>Given functions of time</h3>{equation_block(lines)}" if lines else ""
 
 
@@ -167,18 +167,18 @@ def equation_text(equations: Equations, style: str = "simplified") -> str:
         lines = split_lines(equations.latex(style))
     except FormNotApplicable as error:
         return missing(str(error))
-    known = "".join(f"<p>with {inline(s)} = {inline(value)}</p>" for s, value in equations.definitions.items())
-    return f"<h3>{escape(equations.form)}</h3><p>{escape(equations.provenance)}.</p>{equation_block(lines)}{known}"
+    definitions = "".join(f"<p>with {inline(s)} = {inline(value)}</p>" for s, value in equations.definitions.items())
+    return f"<h3>{escape(equations.form)}</h3><p>{escape(equations.provenance)}.</p>{equation_block(lines)}{definitions}"
 
 
 def equation_section(found: Iterable[Equations | str]) -> str:
     """All forms, one after the other."""
-    return "\n".join(missing(one) if isinstance(one, str) else equation_text(one) for one in found)
+    return "\n".join(missing(form) if isinstance(form, str) else equation_text(form) for form in found)
 
 
 def agreement_section(system: System, found: Iterable[Equations | str], parameters: Mapping[Any, Any] | None) -> str:
     """The agreement of the chosen forms with each other in 50 digits and with the normal form in float64."""
-    names = [one.form for one in found if isinstance(one, Equations)]
+    names = [form.form for form in found if isinstance(form, Equations)]
     if not names:
         return missing("no form was derived, so there is nothing to compare")
     try:
@@ -200,10 +200,10 @@ def diagnosis_section(system: System, parameters: Mapping[Any, Any] | None) -> s
     if isinstance(system, TreeSystem) and system.nv > WRITTEN_VELOCITIES:
         return missing(f"no diagnosis of a tree with {system.nv} velocities: ap.diagnose writes its energies in symbols")
     try:
-        found = diagnose(system.symbolic(), parameters=dict(parameters or {}))
+        diagnosis = diagnose(system.symbolic(), parameters=dict(parameters or {}))
     except AppellError as error:
         return missing(f"there is no diagnosis: {error}")
-    return without_style(found._repr_html_())
+    return without_style(diagnosis._repr_html_())
 
 
 def parameter_table(parameters: Mapping[Any, float]) -> str:

@@ -73,13 +73,13 @@ class Panels:
 
     def curves(self) -> str:
         """HTML of the curves against time."""
-        return self._key() + "".join(self._named(title, keys(self.motion), **look) for title, keys, look in NAMED)
+        return self._key() + "".join(self._named(title, keys(self.motion), **options) for title, keys, options in NAMED)
 
     def _key(self) -> str:
         """The key to bands and ticks in the panels, if there are any."""
-        words = {"contacts": ("band", "in contact"), "sticks": ("strip", "sticking"), "impacts": ("stroke", "impact")}
-        found = [f'<span><i class="{look}"></i>{text}</span>' for mark, (look, text) in words.items() if self.marks[mark]]
-        return f'<p class="key">{"".join(found)}</p>' if found else ""
+        marks_shown = {"contacts": ("band", "in contact"), "sticks": ("strip", "sticking"), "impacts": ("stroke", "impact")}
+        entries = [f'<span><i class="{css}"></i>{text}</span>' for mark, (css, text) in marks_shown.items() if self.marks[mark]]
+        return f'<p class="key">{"".join(entries)}</p>' if entries else ""
 
     def _named(self, title: str, keys: Sequence[str], *, log: bool = False, held: bool = False) -> str:
         if not keys:
@@ -119,9 +119,9 @@ class Panels:
             "label": f"{title} against time", "log": log, "portrait": False, "curves": drawn, **self.marks,
             "xlabel": "t, s", "ylabel": "" if unit in ("1", "SI") else unit,
         })  # fmt: skip
-        shown = {"1": "", "SI": ""}.get(unit, f", {escape(unit)}")
-        many = " long" if len(legend) > LONG_LEGEND else ""
-        return _figure(k, f'<strong>{escape(title)}{shown}</strong><span class="legend{many}">{"".join(legend)}</span>')
+        unit_text = {"1": "", "SI": ""}.get(unit, f", {escape(unit)}")
+        css = " long" if len(legend) > LONG_LEGEND else ""
+        return _figure(k, f'<strong>{escape(title)}{unit_text}</strong><span class="legend{css}">{"".join(legend)}</span>')
 
     def _number(self, key: str, n: int) -> int:
         return self.motion.colour_numbers.get(key, n)
@@ -140,22 +140,22 @@ class Panels:
 
     def portraits(self) -> str:
         """HTML of the phase portraits."""
-        found = []
+        figures = []
         for n, name in enumerate(self.motion.coordinate_names[:PORTRAITS]):
             try:
                 x, y = self.fine.series(name), self.fine.series(f"{name}.d")
             except AppellError:
                 continue
             k, colour = len(self.described), self._colour(name, n)
-            place = {"x": self.packer.add(x.values), "y": self.packer.add(y.values)}
-            curve = {"t": self._time(self.fine.t), **place, "colour": colour, "dash": 0}
+            xy = {"x": self.packer.add(x.values), "y": self.packer.add(y.values)}
+            curve = {"t": self._time(self.fine.t), **xy, "colour": colour, "dash": 0}
             units = ["" if s.units in ("1", "SI") else s.units for s in (x, y)]
             self.described.append({
                 "label": f"phase portrait of {name}", "log": False, "portrait": True, "curves": [curve],
                 "xlabel": units[0], "ylabel": units[1],
             })  # fmt: skip
-            found.append(_figure(k, f"<span>{inline(y.latex)} over {inline(x.latex)}</span>"))
-        return f'<div class="portraits">{"".join(found)}</div>' if found else ""
+            figures.append(_figure(k, f"<span>{inline(y.latex)} over {inline(x.latex)}</span>"))
+        return f'<div class="portraits">{"".join(figures)}</div>' if figures else ""
 
 
 def _figure(k: int, caption: str) -> str:
@@ -168,8 +168,10 @@ def _legend(series: Any, colour: str, dash: int) -> str:
     dashes = ("", ' stroke-dasharray="5 3"', ' stroke-dasharray="2 2"', ' stroke-dasharray="7 2 2 2"')[dash % 4]
     stroked = f'<line x1="0" y1="4" x2="24" y2="4" stroke="{stroke}" stroke-width="3"{dashes}/>'
     line = f'<svg viewBox="0 0 24 8" aria-hidden="true">{stroked}</svg>'
-    said = f'aria-pressed="true" title="{escape(series.meaning)}: press to hide or show"'
-    return f'<button type="button" class="curve" {said}>{line}{inline(series.latex)} <span class="reading"></span></button>'
+    attributes = f'aria-pressed="true" title="{escape(series.meaning)}: press to hide or show"'
+    return (
+        f'<button type="button" class="curve" {attributes}>{line}{inline(series.latex)} <span class="reading"></span></button>'
+    )
 
 
 __all__ = ["Panels"]

@@ -42,14 +42,14 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
     facts = _facts(motion, system if system is not None else getattr(chosen, "system", None), forms, beside=chosen is not None)
     frames: int | None = None
     for _ in range(8):
-        shown = None if chosen is None else film(chosen, motion, frames=frames)
-        text = _document(motion, shown, heading, facts, [*notes, *_thinned(motion, frames)])
-        if len(text.encode("utf-8")) <= REPORT_BYTES or shown is None or len(shown) < 4:
+        animation = None if chosen is None else film(chosen, motion, frames=frames)
+        text = _document(motion, animation, heading, facts, [*notes, *_thinned(motion, frames)])
+        if len(text.encode("utf-8")) <= REPORT_BYTES or animation is None or len(animation) < 4:
             break
-        frames = len(shown) // 2
+        frames = len(animation) // 2
     if len(text.encode("utf-8")) > REPORT_BYTES:
         notes.append(f"the page is larger than {REPORT_BYTES // 1_000_000} MB even with few frames")
-        text = _document(motion, shown, heading, facts, notes)
+        text = _document(motion, animation, heading, facts, notes)
     return write(target, text)
 
 
@@ -74,12 +74,12 @@ def _scene(motion: Record, scene: Any, notes: list[str]) -> Scene | None:
 
 
 def _thinned(motion: Record, frames: int | None) -> list[str]:
-    usual = min(len(frame_times(motion, None, None)[0]), USUAL_FRAMES) if frames else 0
-    return [f"{frames} of {usual} frames, so that the page stays below {REPORT_BYTES // 1_000_000} MB"] if frames else []
+    all_frames = min(len(frame_times(motion, None, None)[0]), USUAL_FRAMES) if frames else 0
+    return [f"{frames} of {all_frames} frames, so that the page stays below {REPORT_BYTES // 1_000_000} MB"] if frames else []
 
 
 def _verification(motion: Any) -> str:
-    return table([(escape(what), escape(value)) for what, value in motion.verify().rows])
+    return table([(escape(label), escape(value)) for label, value in motion.verify().rows])
 
 
 def _facts(motion: Any, system: Any, forms: Iterable[Any] | None, *, beside: bool) -> str:
@@ -89,25 +89,27 @@ def _facts(motion: Any, system: Any, forms: Iterable[Any] | None, *, beside: boo
     """
     parameters = dict(motion.parameters)
     verification = "" if beside else _verification(motion)
-    own = getattr(motion, "system", None) is not None
+    has_system = getattr(motion, "system", None) is not None
     if system is None:
-        gone = missing(
+        notice = missing(
             "The motion was loaded from a file, which has values but no equations:"
             " model, equations, agreement of forms and diagnosis are not in this report."
         )
-        parts = [section("Model", gone), section("Verification", verification)]
+        sections = [section("Model", notice), section("Verification", verification)]
     else:
-        found = model_page.derived(system, forms, getattr(motion, "pseudo", None))
-        values = parameters if own else {s: parameters[str(s)] for s in system.parameters if str(s) in parameters}
+        derived = model_page.derived(system, forms, getattr(motion, "pseudo", None))
+        values = parameters if has_system else {s: parameters[str(s)] for s in system.parameters if str(s) in parameters}
         values = {s: x for s, x in values.items() if s in system.parameters}
-        known = values if len(values) == len(system.parameters) else {}
-        parts = [
-            section("Model", "" if own else missing(LOADED), model_page.stated(system, motion)),
-            section("Verification", verification, "<h3>Forms</h3>", model_page.agreement_section(system, found, known)),
-            section("Equations of motion", model_page.equation_section(found)),
-            section("Diagnosis", model_page.diagnosis_section(system, known)),
+        known_values = values if len(values) == len(system.parameters) else {}
+        sections = [
+            section("Model", "" if has_system else missing(LOADED), model_page.stated(system, motion)),
+            section(
+                "Verification", verification, "<h3>Forms</h3>", model_page.agreement_section(system, derived, known_values)
+            ),
+            section("Equations of motion", model_page.equation_section(derived)),
+            section("Diagnosis", model_page.diagnosis_section(system, known_values)),
         ]
-    return "\n".join([*parts, section("Parameters", model_page.parameter_table(parameters)), section("Run", _run(motion))])
+    return "\n".join([*sections, section("Parameters", model_page.parameter_table(parameters)), section("Run", _run(motion))])
 
 
 def _run(motion: Record) -> str:
@@ -124,35 +126,35 @@ def versions() -> list[tuple[str, str]]:
         except metadata.PackageNotFoundError:
             return "not installed"
 
-    found = [(name, version(name)) for name in ("appell", "numpy", "scipy", "sympy", "casadi")]
-    return [*found, ("Python", f"{sys.version.split()[0]}, {platform.system()} {platform.machine()}")]
+    rows = [(name, version(name)) for name in ("appell", "numpy", "scipy", "sympy", "casadi")]
+    return [*rows, ("Python", f"{sys.version.split()[0]}, {platform.system()} {platform.machine()}")]
 
 
-def _document(motion: Record, shown: Film | None, heading: str, facts: str, notes: list[str]) -> str:
+def _document(motion: Record, animation: Film | None, heading: str, facts: str, notes: list[str]) -> str:
     packer = Packer()
     panels = Panels(motion, packer)
     curves, portraits = (panels.curves(), panels.portraits()) if len(motion) else ("", "")
-    description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described}
-    if shown is not None and not shown.flat and three() is None:
+    description = {"film": None if animation is None else describe(animation, packer), "panels": panels.described}
+    if animation is not None and not animation.flat and three() is None:
         notes = [*notes, "drawn on a plain canvas: pip install 'appell[show]' brings three.js"]
     if not available():
         notes = [*notes, "formulas are shown as LaTeX: pip install 'appell[show]' brings latex2mathml"]
-    told = "".join(missing(note) for note in [*notes, *(shown.notes if shown else ()), *panels.notes])
+    notes_html = "".join(missing(note) for note in [*notes, *(animation.notes if animation else ()), *panels.notes])
     doubts = "".join(caution(doubt) for doubt in getattr(motion, "doubts", ()))
     if motion.status.name != "OK":
         doubts += caution(f"The run did not reach its end: {motion.message or motion.status.name}")
-    beside = portraits if len(motion.coordinate_names) <= PORTRAITS_BESIDE and shown is not None else ""
-    glance = f'<div class="glance">{_verification(motion)}{beside}</div>'
-    moving = f'<div class="moving"><div id="film"></div>{glance}</div>' if shown is not None else ""
+    portraits_below = portraits if len(motion.coordinate_names) <= PORTRAITS_BESIDE and animation is not None else ""
+    glance = f'<div class="glance">{_verification(motion)}{portraits_below}</div>'
+    moving = f'<div class="moving"><div id="film"></div>{glance}</div>' if animation is not None else ""
     body = f"""<main>
 <header><h1>{escape(heading)}</h1>
 <p class="under">{escape(motion.name)}; {escape(_span(motion))}; written by appell</p></header>
 {doubts}<div class="looking">{moving}<div class="curves">{curves}</div></div>
-{told}
-{section("Phase portraits", "" if beside else portraits)}
+{notes_html}
+{section("Phase portraits", "" if portraits_below else portraits)}
 {facts}
 </main>"""
-    return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
+    return page(heading, body, description, packer, in_space=animation is not None and not animation.flat)
 
 
 def _span(motion: Record) -> str:
@@ -172,18 +174,18 @@ def equations_report(equations: Equations, path: Any, *, title: str | None = Non
         except AppellError as error:
             styles.append(section(f"Equations, {style}", missing(str(error))))
     heading = title or f"{equations.form}: {system.name}"
-    parts = [section("Model", model_page.stated(system)), *styles, section("Versions", table(versions()))]
-    return write(target, page_of(heading, parts))
+    sections = [section("Model", model_page.stated(system)), *styles, section("Versions", table(versions()))]
+    return write(target, page_of(heading, sections))
 
 
 def agreement_report(agreement: Any, path: Any, *, title: str | None = None) -> Path:
     """The table of `ap.agree` as a page."""
     target = page_target(path)
     verdict = "All forms that apply agree" if agreement.ok else "The forms do not agree"
-    words = f"<p>{verdict}; largest disagreement {agreement.worst:.1e} at {agreement.states} states.</p>"
+    summary = f"<p>{verdict}; largest disagreement {agreement.worst:.1e} at {agreement.states} states.</p>"
     table_of_forms = model_page.agreement_table(agreement)
-    parts = [section("Agreement of forms", words, table_of_forms), section("Versions", table(versions()))]
-    return write(target, page_of(title or f"Forms of {agreement.system}", parts))
+    sections = [section("Agreement of forms", summary, table_of_forms), section("Versions", table(versions()))]
+    return write(target, page_of(title or f"Forms of {agreement.system}", sections))
 
 
 def page_of(heading: str, parts: Iterable[str]) -> str:

@@ -25,26 +25,26 @@ def result_report(found: Any, path: Any, *, title: str | None = None, drawn_with
     target, dataset = page_target(path), found.dataset
     system = getattr(found, "system", None)
     heading = title or str(dataset.attrs.get("title", "")) or f"{type(found).__name__} of {dataset.attrs.get('system', '')}"
-    said = [(escape(str(key)), escape(str(value))) for key, value in dataset.attrs.items() if key not in ("title", "message")]
+    facts = [(escape(str(key)), escape(str(value))) for key, value in dataset.attrs.items() if key not in ("title", "message")]
     parts = [
         section("Result", f"<p>{escape(str(found.message))}</p>" if found.ok else caution(str(found.message))),
         section("Equations", _equations(found)) if isinstance(found, DisplayedEquations) else "",
         section("Figure", _figure(found, drawn_with)),
         section("Values", table(_values(dataset), ("name", "over", "size", "range", "unit", "meaning"))),
         section("Model", model_page.stated(system) if isinstance(system, System) else ""),
-        section("Run", table([*said, *versions()])),
+        section("Run", table([*facts, *versions()])),
     ]
     return write(target, page_of(heading, parts))
 
 
-def _equations(found: DisplayedEquations) -> str:
-    return equation_block([f"{latex(e.lhs)} &= {latex(e.rhs)}" for e in found.equations])
+def _equations(result: DisplayedEquations) -> str:
+    return equation_block([f"{latex(e.lhs)} &= {latex(e.rhs)}" for e in result.equations])
 
 
-def _figure(found: Any, drawn_with: tuple[Any, ...]) -> str:
+def _figure(result: Any, drawn_with: tuple[Any, ...]) -> str:
     memory = BytesIO()
     try:
-        found.plot(*drawn_with).savefig(memory, format="svg")
+        result.plot(*drawn_with).savefig(memory, format="svg")
     except (AppellError, NotImplementedError) as error:
         return missing(f"There is no figure: {error}")
     source = b64encode(memory.getvalue()).decode("ascii")
@@ -59,8 +59,8 @@ def _values(dataset: Any) -> list[tuple[str, ...]]:
         finite = values[np.isfinite(values)] if values.dtype.kind in "iuf" and values.size else np.zeros(0)
         span = f"{finite.min():.6g} … {finite.max():.6g}" if finite.size else ""
         row = str(name), ", ".join(map(str, variable.dims)), " × ".join(map(str, variable.shape)), span
-        said = (str(variable.attrs.get(key, "")) for key in ("units", "long_name"))
-        rows.append(tuple(map(escape, (*row, *said))))
+        texts = (str(variable.attrs.get(key, "")) for key in ("units", "long_name"))
+        rows.append(tuple(map(escape, (*row, *texts))))
     return rows
 
 

@@ -74,17 +74,17 @@ class TokenGuard:
             await self.app(scope, receive, send)
             return
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
-        asked = self._has_token(scope)
-        known = asked or self._is_token(self._kept(headers))
-        if not (known and headers.get("host", "") in self.hosts and self._own_page(scope, headers)):
+        in_address = self._has_token(scope)
+        admitted = in_address or self._is_token(self._kept(headers))
+        if not (admitted and headers.get("host", "") in self.hosts and self._own_page(scope, headers)):
             await self._refuse(scope, send)
             return
 
         async def with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
                 line = f"{self.cookie}={self.token}; HttpOnly; SameSite=Strict; Path=/".encode("latin-1")
-                more = [*self.headers, *([(b"set-cookie", line)] if asked else [])]
-                message = {**message, "headers": [*message["headers"], *more]}
+                added = [*self.headers, *([(b"set-cookie", line)] if in_address else [])]
+                message = {**message, "headers": [*message["headers"], *added]}
             await send(message)
 
         await self.app(scope, receive, with_headers)
@@ -99,10 +99,10 @@ class TokenGuard:
     def _kept(self, headers: dict[str, str]) -> str:
         """The token in the cookie."""
         try:
-            kept = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
+            morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)
         except CookieError:
             return ""
-        return kept.value if kept else ""
+        return morsel.value if morsel else ""
 
     def _own_page(self, scope: Any, headers: dict[str, str]) -> bool:
         """Whether the Origin, which a browser sends with every socket and every modifying request, is this server.
@@ -121,8 +121,8 @@ class TokenGuard:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        plain = [(b"content-type", b"text/plain; charset=utf-8"), *self.headers]
-        await send({"type": "http.response.start", "status": 403, "headers": plain})
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), *self.headers]
+        await send({"type": "http.response.start", "status": 403, "headers": headers})
         await send({"type": "http.response.body", "body": b"the address needs its token"})
 
 
@@ -148,19 +148,19 @@ def serve(build: Callable[[Any], None], *, port: int, open: bool, title: str) ->
     quiet = {"show": False, "reload": False, "show_welcome_message": False}
     with ExitStack() as until_the_end:
         if open:
-            door = redirect(address, Path(until_the_end.enter_context(TemporaryDirectory(prefix="appell-"))))
-            app.on_startup(lambda: webbrowser.open(door.as_uri()))
+            page = redirect(address, Path(until_the_end.enter_context(TemporaryDirectory(prefix="appell-"))))
+            app.on_startup(lambda: webbrowser.open(page.as_uri()))
         ui.run(root, host=HOST, port=port, title=title, dark=None, favicon="⚙", **quiet)
 
 
 def redirect(address: str, folder: Path) -> Path:
     """A page that redirects to the address, readable only by this user; its file name may appear on a command line."""
-    door = folder / "open.html"
+    page = folder / "open.html"
     target = escape(address, quote=True)
     head = f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={target}">'
-    with os.fdopen(os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
+    with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
         stream.write(f'{head}<a href="{target}">appell</a>')
-    return door
+    return page
 
 
 def _free_port() -> int:
@@ -176,9 +176,9 @@ def slider(
     with ui.row().classes("controls w-full no-wrap"):
         ui.label(name).classes("name")
         step = 1 if whole else (high - low) / 400
-        look = f"type=range min={low!r} max={high!r} step={1 if whole else 'any'}"
+        attributes = f"type=range min={low!r} max={high!r} step={1 if whole else 'any'}"
         # not `value`, which every update of the row would reset
-        element = ui.element("input").props(f"{look} defaultValue={value!r}").classes("time")
+        element = ui.element("input").props(f"{attributes} defaultValue={value!r}").classes("time")
         element.props["aria-label"] = name  # set directly: a name from a file must not be parsed as properties
         reading = ui.label(f"{value:.3g}").classes("clock")
 

@@ -63,11 +63,11 @@ def handout(
         raise MissingFile(f"the folder {target.parent} does not exist; make it first")
     if steps is not None:
         one_of(steps, STEPS, f"steps={shown(steps)}")
-    found = model_page.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
+    derived = model_page.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
     heading = title or system.name
     if target.suffix == ".html":
-        return write(target, _html(system, found, motion, scene, heading, steps))
-    return _tex(system, found, motion, heading, target, steps)
+        return write(target, _html(system, derived, motion, scene, heading, steps))
+    return _tex(system, derived, motion, heading, target, steps)
 
 
 def _file_name(name: str) -> str:
@@ -75,91 +75,93 @@ def _file_name(name: str) -> str:
 
 
 def _html(
-    system: System, found: list[Equations | str], motion: Any, scene: Any, heading: str, steps: str | None = None
+    system: System, derived: list[Equations | str], motion: Any, scene: Any, heading: str, steps: str | None = None
 ) -> str:
-    packer, curves, shown, panels = Packer(), "", None, None
+    packer, curves, animation, panels = Packer(), "", None, None
     if motion is not None:
-        shown = film(scene_of(motion, scene), motion)
+        animation = film(scene_of(motion, scene), motion)
         panels = Panels(motion, packer)
         curves = panels.curves()
-    description = {"film": None if shown is None else describe(shown, packer), "panels": panels.described if panels else []}
-    looking = f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if shown else ""
-    notes = "".join(missing(note) for note in (shown.notes if shown else ()))
+    description = {
+        "film": None if animation is None else describe(animation, packer), "panels": panels.described if panels else [],
+    }  # fmt: skip
+    figure = f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if animation else ""
+    notes = "".join(missing(note) for note in (animation.notes if animation else ()))
     values = ""
     if motion is not None:
         values = section("Parameters", model_page.parameter_table(dict(motion.parameters)))
         values += section("Start", model_page.start_table(motion))
-    equations = "" if steps is not None else section("Equations of motion", model_page.equation_section(found))
-    derivations = "".join(_derivation(one, steps) for one in found if steps is not None and isinstance(one, Equations))
-    model, seen = section("Model", model_page.stated(system, motion)), f"{looking}{notes}"
-    parts = [seen, model, equations] if steps is None else [model, derivations, section("Motion", seen)]
-    parts.append(values)
-    body = f"<main><header><h1>{escape(heading)}</h1></header>{''.join(parts)}</main>"
-    return page(heading, body, description, packer, in_space=shown is not None and not shown.flat)
+    equations = "" if steps is not None else section("Equations of motion", model_page.equation_section(derived))
+    derivations = "".join(_derivation(form, steps) for form in derived if steps is not None and isinstance(form, Equations))
+    model, motion_html = section("Model", model_page.stated(system, motion)), f"{figure}{notes}"
+    sections = [motion_html, model, equations] if steps is None else [model, derivations, section("Motion", motion_html)]
+    sections.append(values)
+    body = f"<main><header><h1>{escape(heading)}</h1></header>{''.join(sections)}</main>"
+    return page(heading, body, description, packer, in_space=animation is not None and not animation.flat)
 
 
 def _derivation(equations: Equations, steps: str | None) -> str:
     """The steps to one form, as a section."""
-    parts = []
+    sections = []
     for number, step, rows in _steps(equations, steps == "blank"):
         rule = f" {inline(step.rule.latex)}" if step.rule.latex else ""
         lines = [line for row in rows for line in split_lines(row)]
-        shown = "".join(formula(line.replace("&", "")) for line in lines)
+        formulas = "".join(formula(line.replace("&", "")) for line in lines)
         room = "steps room" if steps == "blank" else "steps"
-        parts.append(f'<h3>{number}. {escape(step.title)}{rule}</h3><div class="{room}">{folded(shown, lines)}</div>')
+        sections.append(f'<h3>{number}. {escape(step.title)}{rule}</h3><div class="{room}">{folded(formulas, lines)}</div>')
     title = "Derivation to be completed" if steps == "blank" else "Derivation step by step"
-    return section(f"{title}: {equations.form.replace('_', ' ').capitalize()}", *parts)
+    return section(f"{title}: {equations.form.replace('_', ' ').capitalize()}", *sections)
 
 
 def _steps(equations: Equations, blank: bool) -> Iterator[tuple[int, Any, Any]]:
     """(number, step, its rows) after the given data, which are in the section «Model»."""
-    found = equations.steps()
-    for number, step in enumerate(found):
+    derivation = equations.steps()
+    for number, step in enumerate(derivation):
         if number:
-            yield number, step, found.rows(step, blank=blank)
+            yield number, step, derivation.rows(step, blank=blank)
 
 
 # -- LaTeX -------------------------------------------------------------------------------------------------------------
 
 
 def _tex(
-    system: System, found: list[Equations | str], motion: Any, heading: str, target: Path, steps: str | None = None
+    system: System, derived: list[Equations | str], motion: Any, heading: str, target: Path, steps: str | None = None
 ) -> Path:
-    parts = [r"\section*{Model}", _stated(system, motion)]
-    for one in dict.fromkeys(found):
-        if isinstance(one, str):
-            parts.append(rf"\par\noindent\textit{{{tex.prose_as_latex(one)}}}")
+    blocks = [r"\section*{Model}", _stated(system, motion)]
+    for form in dict.fromkeys(derived):
+        if isinstance(form, str):
+            blocks.append(rf"\par\noindent\textit{{{tex.prose_as_latex(form)}}}")
             continue
-        said = tex.prose_as_latex(one.provenance)
-        title = tex.prose_as_latex(one.form.replace("_", " ").capitalize())
-        parts += [rf"\section*{{{title}}}", f"{said[:1].upper()}{said[1:]}."]
+        provenance = tex.prose_as_latex(form.provenance)
+        title = tex.prose_as_latex(form.form.replace("_", " ").capitalize())
+        blocks += [rf"\section*{{{title}}}", f"{provenance[:1].upper()}{provenance[1:]}."]
         if steps is None:
-            parts.append(tex.equations(split_lines(one.latex("simplified"))))
+            blocks.append(tex.equations(split_lines(form.latex("simplified"))))
         if steps is not None:
-            parts.append(_worked(one, steps == "blank"))
+            blocks.append(_worked(form, steps == "blank"))
     if motion is not None:
         picture = target.with_suffix(".pdf").with_name(f"{target.stem}-motion.pdf")
         write(picture, _pdf(motion))
         drawn = rf"\begin{{center}}\includegraphics[width=\linewidth]{{\detokenize{{{picture.name}}}}}\end{{center}}"
-        parts += [r"\section*{Motion}", drawn]
+        blocks += [r"\section*{Motion}", drawn]
         values = ", ".join(f"${latex(p)} = {value:.6g}$" for p, value in motion.parameters.items() if not isinstance(p, str))
-        parts.append(f"Parameters (SI): {values}." if values else "")
+        blocks.append(f"Parameters (SI): {values}." if values else "")
         begin = ", ".join(f"${letter} = {value:.6g}$" for letter, value in model_page.start_values(motion))
-        parts.append(f"Start (SI): {begin}." if begin else "")
-    body = "\n\n".join(part for part in parts if part)
+        blocks.append(f"Start (SI): {begin}." if begin else "")
+    body = "\n\n".join(block for block in blocks if block)
     space = "16pt" if steps == "blank" else "5pt"  # room to write, or for fractions
-    page = _PREAMBLE.replace("@SPACE@", space).replace("@TITLE@", tex.prose_as_latex(heading))
-    return write(target, page.replace("@BODY@", body))
+    document = _PREAMBLE.replace("@SPACE@", space).replace("@TITLE@", tex.prose_as_latex(heading))
+    return write(target, document.replace("@BODY@", body))
 
 
 def _worked(equations: Equations, blank: bool) -> str:
     """The steps to one form in LaTeX."""
-    parts = []
+    blocks = []
     for number, step, rows in _steps(equations, blank):
         rule = f" ${step.rule.latex}$" if step.rule.latex else ""
         lines = [line for row in rows for line in split_lines(row)]
-        parts.append(rf"\paragraph{{{number}. {tex.prose_as_latex(step.title)}.}}{rule}" + "\n" + tex.equations(lines))
-    return "\n\n".join(parts)
+        blocks.append(rf"\paragraph{{{number}. {tex.prose_as_latex(step.title)}.}}{rule}" + "\n" + tex.equations(lines))
+    return "\n\n".join(blocks)
 
 
 def _stated(system: System, motion: Any = None) -> str:
@@ -169,24 +171,24 @@ def _stated(system: System, motion: Any = None) -> str:
     rows += [("V", "=", system.potential, "")] if system.potential != 0 else []
     rows += [(left, "=", Q, "") for left, Q in model_page.force_rows(system)]
     rows += [(latex(s.d), "=", system.rates[s], "") for s in system.states]
-    found = model_page.laws(system, motion)
-    rows += [(f, "=", law, "") for f, law in found if law is not None]
-    named = lambda name: rf"\text{{{tex.prose_as_latex(name)}:}}\quad"
+    laws = model_page.laws(system, motion)
+    rows += [(f, "=", law, "") for f, law in laws if law is not None]
+    label = lambda name: rf"\text{{{tex.prose_as_latex(name)}:}}\quad"
     constraints = zip(system.constraints, system.residuals, strict=True)
-    rows += [(named(c.name), "", f, "= 0") for c, f in constraints]
-    rows += [(named(face.name), "", face.function, r"\geq 0") for face in system.unilateral]
+    rows += [(label(c.name), "", f, "= 0") for c, f in constraints]
+    rows += [(label(face.name), "", face.function, r"\geq 0") for face in system.unilateral]
     lines = []
     for left, sign, expression, end in rows:
-        _, (first, *more) = filled(MeasuredLatex.of(expression), 0.75 * tex.LINE_WIDTH)
-        lines += [f"{left} &{sign} {first}", *(rf"&\quad {line}" for line in more)]
+        _, (first_line, *continuations) = filled(MeasuredLatex.of(expression), 0.75 * tex.LINE_WIDTH)
+        lines += [f"{left} &{sign} {first_line}", *(rf"&\quad {line}" for line in continuations)]
         lines[-1] += f" {end}" if end else ""
-    lines += [rf"{f} & \text{{ is given by a table}}" for f, law in found if law is None]
+    lines += [rf"{f} & \text{{ is given by a table}}" for f, law in laws if law is None]
     for fr in system.frictions:
         slips = ", ".join(latex(slip) for slip in fr.slip)
-        lines.append(rf"{named(fr.name)} & {model_page.friction_latex(fr)} \quad \text{{against }} {slips}")
+        lines.append(rf"{label(fr.name)} & {model_page.friction_latex(fr)} \quad \text{{against }} {slips}")
     for reset in system.resets:
         mapped = r",\; ".join(rf"{latex(s)} \mapsto {latex(value)}" for s, value in reset.map.items())
-        lines.append(rf"{named(reset.name)} & {mapped} \quad \text{{where }} {latex(reset.guard)} \text{{ falls through }} 0")
+        lines.append(rf"{label(reset.name)} & {mapped} \quad \text{{where }} {latex(reset.guard)} \text{{ falls through }} 0")
     return tex.equations(lines)
 
 

@@ -59,7 +59,7 @@ def studio(model: Any = None, *, port: int = 0, open: bool = True) -> None:
 
 def example_of(given: Any) -> Example:
     """The example that the studio opens with."""
-    every = EXAMPLES
+    examples = EXAMPLES
     if given is None:
         return zoo.pendulum()
     if isinstance(given, Example):
@@ -67,16 +67,16 @@ def example_of(given: Any) -> Example:
     if isinstance(given, Path) or (isinstance(given, str) and _is_file(given)):
         return _from_file(Path(given))
     if isinstance(given, str):
-        if given not in every:
-            raise ModelError(f"the zoo has no '{given}'; it has {', '.join(every)}{did_you_mean(given, every)}")
-        return every[given]()
+        if given not in examples:
+            raise ModelError(f"the zoo has no '{given}'; it has {', '.join(examples)}{did_you_mean(given, examples)}")
+        return examples[given]()
     system = system_of(given, "ap.studio", also=" or the name of a zoo system")
     return Example(system=system, parameters={p: 1.0 for p in system.parameters}, start={}, reference="")
 
 
-def _is_file(given: str) -> bool:
+def _is_file(name: str) -> bool:
     """Whether a text names a model file."""
-    return given.endswith(".toml")
+    return name.endswith(".toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,8 +125,8 @@ class StudioPage:
             with ui.row().classes("controls"):
                 if not self.fixed:
                     names = {name: name.replace("_", " ") for name in sorted(EXAMPLES)}
-                    here, choose = _maker(self.example), lambda e: self._choose(e.value)
-                    ui.select(names, value=here, label="System", on_change=choose).props('aria-label="System"')
+                    current, choose = _maker(self.example), lambda e: self._choose(e.value)
+                    ui.select(names, value=current, label="System", on_change=choose).props('aria-label="System"')
                 form = ui.select(list(FORMS), value=self.form, label="Equations", on_change=lambda e: self._equations(e.value))
                 form.props('aria-label="Form of the equations"')
                 for label, export in self._exports().items():
@@ -183,11 +183,11 @@ class StudioPage:
                 self._slider(f"{written(s)} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False)
         self._slider("until", self.until, lambda x: setattr(self, "until", x), positive=True)
 
-    def _slider(self, name: str, value: float, put: Callable[[float], Any], *, positive: bool) -> None:
+    def _slider(self, name: str, value: float, assign: Callable[[float], Any], *, positive: bool) -> None:
         reach = 2 * abs(value) or 3.0
 
         def moved(x: float) -> None:
-            put(x)
+            assign(x)
             self._run()
 
         slider(self.ui, name, reach / 100 if positive else -reach, reach, value, moved)
@@ -200,10 +200,10 @@ class StudioPage:
     def _run(self, *, first: bool = False) -> None:
         """Simulates and sends film and curves; an error is shown, and the page does not change."""
         try:
-            own = self.example if isinstance(self.example, ExampleOfFile) else None
-            values = {**self.values, **({} if own is None else own.functions)}
+            from_file = self.example if isinstance(self.example, ExampleOfFile) else None
+            values = {**self.values, **({} if from_file is None else from_file.functions)}
             motion = run(self.example.system, values, self.start, self.until)
-            self.motion = motion if own is None else replace(motion, units=own.units)
+            self.motion = motion if from_file is None else replace(motion, units=from_file.units)
             text, html = picture(self.scene, self.motion)
         except (AppellError, ValueError, ArithmeticError) as error:
             self._tell(error)
@@ -278,16 +278,16 @@ def _changed(path: Path) -> float:
 
 
 def _equation_html(example: Example, form: str) -> str:
-    (found,) = model_page.derived(example.system, [form], example.pseudo)
-    return missing(found) if isinstance(found, str) else model_page.equation_text(found)
+    (equations,) = model_page.derived(example.system, [form], example.pseudo)
+    return missing(equations) if isinstance(equations, str) else model_page.equation_text(equations)
 
 
 def _maker(example: Example) -> str | None:
     """The name of its maker in the zoo; only makers with a word in common are tried, since trying all takes seconds."""
-    words = lambda name: set(re.findall(r"[^\W_]+", name.casefold()))
-    common = {name: len(words(name) & words(example.name)) for name in EXAMPLES}
-    own = not example.reference  # a user's system is not from the zoo, whatever its name
-    likely = sorted((name for name in EXAMPLES if common[name] or not own), key=lambda name: -common[name])
+    words_of = lambda name: set(re.findall(r"[^\W_]+", name.casefold()))
+    shared = {name: len(words_of(name) & words_of(example.name)) for name in EXAMPLES}
+    users_own = not example.reference  # a user's system is not from the zoo, whatever its name
+    likely = sorted((name for name in EXAMPLES if shared[name] or not users_own), key=lambda name: -shared[name])
     return next((name for name in likely if EXAMPLES[name]().name == example.name), None)
 
 
@@ -302,25 +302,25 @@ def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float],
 def picture(scene: Scene, motion: Any) -> tuple[str, str]:
     """(JSON for `appell.show`, HTML of the curves)."""
     packer = Packer()
-    shown = film(scene, motion, frames=STUDIO_FRAMES)
+    animation = film(scene, motion, frames=STUDIO_FRAMES)
     panels = Panels(motion, packer)
     html = panels.curves()
-    description = {"film": describe(shown, packer), "panels": panels.described}
+    description = {"film": describe(animation, packer), "panels": panels.described}
     return json_text({"description": description, "numbers": packer.numbers()}), html
 
 
 def python_text(example: Example, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> str:
     """A script that computes the displayed motion."""
     maker = _maker(example)
-    first = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
-    known = ""
+    preamble = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
+    defaults = ""
     if isinstance(example, ExampleOfFile):
-        first = f"model = ap.read_model({str(example.path)!r})\nsystem = model.system"
-        known = "**{str(s): x for s, x in model.parameters.items()}, "
+        preamble = f"model = ap.read_model({str(example.path)!r})\nsystem = model.system"
+        defaults = "**{str(s): x for s, x in model.parameters.items()}, "
     table = lambda pairs: "{" + ", ".join(f'"{key}": {float(value)!r}' for key, value in pairs.items()) + "}"
     state = "{s: start[str(s)] for s in (*system.positions, *system.velocities) if str(s) in start}"
     return (
-        f"import appell as ap\n\n{first}\nparameters = {{{known}**{table(values)}}}\nstart = {table(start)}\n"
+        f"import appell as ap\n\n{preamble}\nparameters = {{{defaults}**{table(values)}}}\nstart = {table(start)}\n"
         f"motion = ap.simulate(system, {state}, {until!r}, parameters)\n"
         'print(motion)\nmotion.report("motion.html")\n'
     )

@@ -42,21 +42,21 @@ _TIMES = {"d/dt": r"\mathrm{d}/\mathrm{d}t\;"}
 
 def prose_as_latex(text: str) -> str:
     """Plain text as LaTeX: escaped, with formulas in math mode."""
-    out: list[str] = []
+    words: list[str] = []
     for word in text.split():
-        core, joined = word.rstrip(",.;:"), bool(out) and out[-1].endswith("$")
+        core, joined = word.rstrip(",.;:"), bool(words) and words[-1].endswith("$")
         if _is_formula(core) or (core in ("-", "+") and joined):
-            out[-1:] = [f"{out[-1][:-1]} {_formula(core)}$"] if joined else [*out[-1:], f"${_formula(core)}$"]
+            words[-1:] = [f"{words[-1][:-1]} {_formula(core)}$"] if joined else [*words[-1:], f"${_formula(core)}$"]
             if word != core:
-                out[-1] += word[len(core) :]
+                words[-1] += word[len(core) :]
         else:
-            out.append(_prose(word))
-    return re.sub(" +", " ", " ".join(out))
+            words.append(_prose(word))
+    return re.sub(" +", " ", " ".join(words))
 
 
 def _is_formula(word: str) -> bool:
-    plain = unicodedata.normalize("NFD", word)
-    dotted = re.search(r"[a-zA-ZΑ-ω][\u0307\u0308]", plain) and not re.search(r"[a-z]{3}", plain)
+    decomposed = unicodedata.normalize("NFD", word)
+    dotted = re.search(r"[a-zA-ZΑ-ω][\u0307\u0308]", decomposed) and not re.search(r"[a-z]{3}", decomposed)
     alone = len(word) == 1 and word.isalpha() and word not in "aAI"
     indexed = re.fullmatch(r"[^\W\d_]\*?_\w{1,2}", word)  # F_r, F*_r
     return bool(dotted or indexed) or alone or word in _TIMES or any(c in _SIGNS for c in word)
@@ -65,19 +65,19 @@ def _is_formula(word: str) -> bool:
 def _formula(word: str) -> str:
     if word in _TIMES:
         return _TIMES[word]
-    out: list[str] = []
+    pieces: list[str] = []
     for piece in re.findall(r"[a-zA-Z]{2,}(?![\u0302-\u0308])|.", unicodedata.normalize("NFD", word), re.DOTALL):
-        if piece in _DOTS and out:
-            out[-1] = f"{_DOTS[piece]}{{{out[-1].strip()}}}"
+        if piece in _DOTS and pieces:
+            pieces[-1] = f"{_DOTS[piece]}{{{pieces[-1].strip()}}}"
         elif piece in _RAISED or piece in _LOWERED:
-            out.append(f"^{{{_RAISED[piece]}}}" if piece in _RAISED else f"_{{{_LOWERED[piece]}}}")
+            pieces.append(f"^{{{_RAISED[piece]}}}" if piece in _RAISED else f"_{{{_LOWERED[piece]}}}")
         elif len(piece) > 1:
-            out.append(_letters(piece))
+            pieces.append(_letters(piece))
         elif piece == "*":
-            out.append("^{*}")
+            pieces.append("^{*}")
         else:
-            out.append(_MARKS.get(piece) or _GREEK.get(piece) or (piece if piece in "_^-" else _prose(piece)))
-    return re.sub(r"([_^])(?!\{)(\\\w+ |.)", r"\1{\2}", "".join(out))
+            pieces.append(_MARKS.get(piece) or _GREEK.get(piece) or (piece if piece in "_^-" else _prose(piece)))
+    return re.sub(r"([_^])(?!\{)(\\\w+ |.)", r"\1{\2}", "".join(pieces))
 
 
 def _letters(piece: str) -> str:

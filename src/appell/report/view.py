@@ -58,9 +58,9 @@ def _pose(scene: Scene, q: Any) -> Film:
 
 def robot_text(scene: Scene, q: Any) -> str:
     """The robot in one configuration, framed for all others, for `appell.show`."""
-    shown = _pose(scene, q)
-    reach = 0.6 * float(np.abs([shown.low, shown.high]).max())
-    return _text(replace(shown, low=np.minimum(shown.low, -reach), high=np.maximum(shown.high, reach)))
+    pose = _pose(scene, q)
+    reach = 0.6 * float(np.abs([pose.low, pose.high]).max())
+    return _text(replace(pose, low=np.minimum(pose.low, -reach), high=np.maximum(pose.high, reach)))
 
 
 def pose_text(scene: Scene, q: Any) -> str:
@@ -69,9 +69,9 @@ def pose_text(scene: Scene, q: Any) -> str:
     return json_text({"description": {"shapes": describe_poses(_pose(scene, q), packer)}, "numbers": packer.numbers()})
 
 
-def _text(shown: Film) -> str:
+def _text(animation: Film) -> str:
     packer = Packer()
-    return json_text({"description": {"film": describe(shown, packer), "panels": []}, "numbers": packer.numbers()})
+    return json_text({"description": {"film": describe(animation, packer), "panels": []}, "numbers": packer.numbers()})
 
 
 @dataclass
@@ -103,14 +103,14 @@ class _Page:
 
     def _buttons(self) -> None:
         """Buttons for a motion; for several also a selection of one, and a button to show all together."""
-        ui, many = self.ui, len(self.motions) > 1
+        ui, several = self.ui, len(self.motions) > 1
         if not self.motions:
             return
         with ui.row().classes("controls"):
             ui.button("Play the motion", on_click=lambda: self._play(lambda: film(self.scene, self.motions[self.run])))
-            if many:
+            if several:
                 ui.button("Play all together", on_click=lambda: self._play(lambda: together(self.scene, self.motions)))
-        if many:
+        if several:
             slider(ui, "run", 0, len(self.motions) - 1, 0, lambda x: setattr(self, "run", round(x)), whole=True)
         self.said = ui.label("").classes("missing").props('role="status"')
 
@@ -127,13 +127,13 @@ class _Page:
 
     def _play(self, make: Callable[[], Film]) -> None:
         try:
-            shown = make()
+            animation = make()
         except ModelError as error:
             self.said.set_text(str(error))
             return
         self.playing = True
-        self.said.set_text("; ".join(shown.notes))
-        self.ui.run_javascript(f"appell.show({_text(shown)}).then(() => appell.player.play())")
+        self.said.set_text("; ".join(animation.notes))
+        self.ui.run_javascript(f"appell.show({_text(animation)}).then(() => appell.player.play())")
 
 
 __all__ = ["pose_text", "robot_text", "view"]

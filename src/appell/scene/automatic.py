@@ -22,9 +22,9 @@ ANGLES = ("theta", "phi", "psi", "alpha", "beta", "gamma", "vartheta", "varphi")
 def automatic(system: System, view: str | None) -> tuple[list[Item], str | None, tuple[str, ...]]:
     """(items, view, notes) for a system without its own scene."""
     if isinstance(system, TreeSystem) and not system.tree.parameters:
-        (items, notes), (ground, more) = robot_items(system), ground_items(system)
+        (items, notes), (ground, ground_notes) = robot_items(system), ground_items(system)
         view = view or plane_of(system.tree) or "space"
-        return [*ground, *items, *range_items(system), *force_items(system)], view, (*notes, *more)
+        return [*ground, *items, *range_items(system), *force_items(system)], view, (*notes, *ground_notes)
     if system.bodies:
         return [*body_items(system), *_walls(system, _picture_place(_cartesian(system)))], view, ()
     cartesian = _cartesian(system)
@@ -53,9 +53,9 @@ def body_items(system: System) -> list[Item]:
 
 def _bar(body: RigidBody, colour: str) -> list[Item]:
     """A uniform bar along the body's x axis with the same mass and moment of inertia, of length √(12 J/m)."""
-    half = sqrt(12 * body.inertia[2, 2] / body.mass) / 2
-    along = body.orientation.rotation.col(0)
-    ends = [[body.position[i] + sign * half * along[i] for i in range(3)] for sign in (-1, 1)]
+    half_length = sqrt(12 * body.inertia[2, 2] / body.mass) / 2
+    direction = body.orientation.rotation.col(0)
+    ends = [[body.position[i] + sign * half_length * direction[i] for i in range(3)] for sign in (-1, 1)]
     return [Link(*ends, colour=colour, name=body.name), Point(body, hinge=True)]
 
 
@@ -65,15 +65,15 @@ def _equal_box(body: RigidBody) -> list[Expr] | None:
     if not any(J) or body.mass == 0:
         return None
     total = sum(J, Integer(0))
-    least = sqrt(6 * total / body.mass) / 12
-    return [Max(sqrt(Max(6 * (total - 2 * j) / body.mass, 0)), least) for j in J]
+    thinnest = sqrt(6 * total / body.mass) / 12
+    return [Max(sqrt(Max(6 * (total - 2 * j) / body.mass, 0)), thinnest) for j in J]
 
 
 def _cartesian(system: System) -> list[Any]:
     """The coordinates named x, y, z, in this order, if there is more than one; a single one is a point on a line."""
     by_name = {str(q): q for q in system.coordinates}
-    found = [by_name[name] for name in "xyz" if name in by_name]
-    return found if len(found) > 1 or len(system.coordinates) == 1 else []
+    coordinates = [by_name[name] for name in "xyz" if name in by_name]
+    return coordinates if len(coordinates) > 1 or len(system.coordinates) == 1 else []
 
 
 def _picture_place(cartesian: list[Any]) -> list[Any]:
@@ -93,18 +93,18 @@ def _point(system: System, place: list[Any]) -> list[Item]:
 
 def _walls(system: System, place: list[Any]) -> list[Item]:
     """Faces that are linear in the components of the place only, as walls with their free side."""
-    own = [a for a in place if a in system.coordinates]
+    components = [a for a in place if a in system.coordinates]
     items: list[Item] = []
     for face in system.unilateral:
         f = face.function
-        gradient = [sympy.diff(f, a) if a in own else Integer(0) for a in place]
+        gradient = [sympy.diff(f, a) if a in components else Integer(0) for a in place]
         moving = set(system.coordinates)
-        if not any(gradient) or any(g.free_symbols & moving for g in gradient) or (f.free_symbols & moving) - set(own):
+        if not any(gradient) or any(g.free_symbols & moving for g in gradient) or (f.free_symbols & moving) - set(components):
             continue
         square: Any = sum((g**2 for g in gradient), Integer(0))
-        rest: Any = f.xreplace(dict.fromkeys(own, Integer(0)))
-        at = [-rest * g / square for g in gradient]
-        items.append((Wall if gradient[0] else Floor)(at, gradient, name=face.name))
+        constant: Any = f.xreplace(dict.fromkeys(components, Integer(0)))
+        foot = [-constant * g / square for g in gradient]
+        items.append((Wall if gradient[0] else Floor)(foot, gradient, name=face.name))
     return items
 
 

@@ -58,28 +58,28 @@ def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | N
     """The scene along a motion, computed or loaded, at `fps` frames per second (or with `frames` in total)."""
     _refuse_other(scene, motion)
     times, notes = frame_times(motion, fps, frames)
-    sampled, told = _sampled(motion, times)
+    sampled, remarks = _sampled(motion, times)
     values = _values(scene, sampled)
-    bad = ~np.isfinite(np.column_stack([np.ones(len(times)), *(_flat_columns(v, len(times)) for v in values)])).all(axis=1)
-    if bad.any():
-        first = int(np.argmax(bad))
-        if not first:
+    invalid = ~np.isfinite(np.column_stack([np.ones(len(times)), *(_flat_columns(v, len(times)) for v in values)])).all(axis=1)
+    if invalid.any():
+        cut = int(np.argmax(invalid))
+        if not cut:
             raise ModelError(f"{motion.name} cannot be drawn: its values are not finite from the beginning")
-        told += (f"values are not finite from t = {times[first]:.6g} s on: the film ends before",)
-        times, values = times[:first], [{n: v[:first] for n, v in part.items()} for part in values]
-        sampled = sampled.cut(first)
-    return _assembled(scene, motion.name, times, values, sampled, (*scene.notes, *notes, *told))
+        remarks += (f"values are not finite from t = {times[cut]:.6g} s on: the film ends before",)
+        times, values = times[:cut], [{n: v[:cut] for n, v in numbers.items()} for numbers in values]
+        sampled = sampled.cut(cut)
+    return _assembled(scene, motion.name, times, values, sampled, (*scene.notes, *notes, *remarks))
 
 
 def _refuse_other(scene: Scene, motion: Any) -> None:
     missing = [str(q) for q in scene.system.coordinates if str(q) not in motion.coordinate_names]
     if missing:
-        shown = scene.system.name
-        raise ModelError(f"the scene shows {shown}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
-    known = {str(q) for q in scene.system.positions}
-    more = [str(q) for q in motion.coordinate_names if str(q) not in known]
-    if more:
-        raise ModelError(f"the scene shows {scene.system.name}, which has no {more[0]} as the motion of {motion.name} has")
+        name = scene.system.name
+        raise ModelError(f"the scene shows {name}, whose coordinate {missing[0]} the motion of {motion.name} lacks")
+    coordinates = {str(q) for q in scene.system.positions}
+    unknown = [str(q) for q in motion.coordinate_names if str(q) not in coordinates]
+    if unknown:
+        raise ModelError(f"the scene shows {scene.system.name}, which has no {unknown[0]} as the motion of {motion.name} has")
 
 
 MOST_FRAMES = 1_000_000
@@ -93,17 +93,17 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
     fps = None if fps is None else finite(fps, "fps=")
     if fps is not None and not fps > 0:
         raise ModelError(f"fps is a positive number of frames a second, not {shown(fps)}")
-    known = motion.t[np.isfinite(motion.t)]
-    if not len(known):
+    finite_times = motion.t[np.isfinite(motion.t)]
+    if not len(finite_times):
         raise ModelError(f"{motion.name} cannot be drawn: none of its times is finite")
-    begin, end = float(known[0]), float(known[-1])
-    wanted = frames or round(abs(end - begin) * (fps or FRAMES_PER_SECOND)) + 1
+    begin, end = float(finite_times[0]), float(finite_times[-1])
+    required = frames or round(abs(end - begin) * (fps or FRAMES_PER_SECOND)) + 1
     if end == begin:
         return np.array([begin]), ("the motion is one instant: there is nothing to play",)
-    count = max(wanted, 2) if fps or frames else min(max(wanted, 240), USUAL_FRAMES)
+    count = max(required, 2) if fps or frames else min(max(required, 240), USUAL_FRAMES)
     if count > MOST_FRAMES:
         raise ModelError(f"fps= asks for {count:.3g} frames, over {MOST_FRAMES}; ask for fewer a second")
-    thinned = count < wanted and not frames
+    thinned = count < required and not frames
     note = (f"{count} frames, one every {abs(end - begin) / (count - 1):.3g} s",) if thinned else ()
     return np.linspace(begin, end, count), note
 
@@ -133,8 +133,8 @@ class _Sampled:
         if self.inside:
             return values[: len(self.times)]
         order = np.argsort(self.motion.t, kind="stable")
-        between = lambda column: np.interp(self.times, self.motion.t[order], column[order])
-        return between(values) if values.ndim == 1 else np.stack([between(column) for column in values.T], axis=1)
+        interpolated = lambda column: np.interp(self.times, self.motion.t[order], column[order])
+        return interpolated(values) if values.ndim == 1 else np.stack([interpolated(column) for column in values.T], axis=1)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -173,11 +173,11 @@ def _frame_values(system: Any, sampled: _Sampled, symbols: Sequence[FrameJet]) -
     assert isinstance(system, TreeSystem)
     tree, k = system.tree, len(sampled.times)
     q = [sampled[c if sampled.inside else str(c)] for c in system.coordinates]
-    found = poses(tree.layout, q)
+    bodies = poses(tree.layout, q)
     values: dict[Any, Array] = {}
     for s in symbols:
         frame = tree.frames[s.frame]
-        pose = found[frame.node].at(tree.layout.links[frame.node].frame.inverse @ frame.placement)
+        pose = bodies[frame.node].at(tree.layout.links[frame.node].frame.inverse @ frame.placement)
         row = AXES.index(s.entry) if len(s.entry) == 1 else None
         entry = pose.p[row] if row is not None else pose.R[AXES.index(s.entry[-2])][AXES.index(s.entry[-1])]
         values[s] = np.broadcast_to(np.asarray(entry, dtype=float), (k,))
@@ -187,40 +187,40 @@ def _frame_values(system: Any, sampled: _Sampled, symbols: Sequence[FrameJet]) -
 def _values(scene: Scene, sampled: _Sampled) -> list[dict[str, Array]]:
     """Every part of every item as numbers, (k, …)."""
     flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
-    known = _symbol_values(scene, sampled, sorted(set().union(*(e.free_symbols for e in flat)) if flat else (), key=str))
-    function = evaluator(scene, tuple(known))
+    symbols = _symbol_values(scene, sampled, sorted(set().union(*(e.free_symbols for e in flat)) if flat else (), key=str))
+    function = evaluator(scene, tuple(symbols))
     with np.errstate(all="ignore"):
-        columns = iter(function(*known.values()))
+        columns = iter(function(*symbols.values()))
     k = len(sampled.times)
-    found = []
+    values = []
     for parts in scene.parts:
         numbers = {}
         for name, value in parts.items():
             leaves = [np.broadcast_to(np.asarray(next(columns), dtype=float), (k,)) for _ in _leaves(value)]
             numbers[name] = np.stack(leaves, axis=-1).reshape(k, *_shape(value))
-        found.append(numbers)
-    return found
+        values.append(numbers)
+    return values
 
 
 def evaluator(scene: Scene, symbols: tuple[Any, ...]) -> Any:
     """All expressions of a scene as one function of arrays, built once for a scene."""
-    made = scene.__dict__.setdefault("_evaluators", {})
-    if symbols not in made:
+    evaluators = scene.__dict__.setdefault("_evaluators", {})
+    if symbols not in evaluators:
         flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
-        made[symbols] = numeric_function(symbols, flat, cse=True)
-    return made[symbols]
+        evaluators[symbols] = numeric_function(symbols, flat, cse=True)
+    return evaluators[symbols]
 
 
 def _leaves(value: Any) -> list[Any]:
-    return [leaf for one in value for leaf in _leaves(one)] if isinstance(value, list) else [value]
+    return [leaf for entry in value for leaf in _leaves(entry)] if isinstance(value, list) else [value]
 
 
 def _shape(value: Any) -> tuple[int, ...]:
     return (len(value), *_shape(value[0])) if isinstance(value, list) else ()
 
 
-def _flat_columns(part: Mapping[str, Array], k: int) -> Array:
-    return np.column_stack([v.reshape(k, -1) for v in part.values()]) if part else np.zeros((k, 0))
+def _flat_columns(numbers: Mapping[str, Array], k: int) -> Array:
+    return np.column_stack([v.reshape(k, -1) for v in numbers.values()]) if numbers else np.zeros((k, 0))
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
@@ -232,19 +232,19 @@ VECTORS = ("v", "e", "e_1", "e_2")
 
 def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled: _Sampled, notes: tuple[str, ...]) -> Film:
     turn, flat = TURNS[scene.view], scene.view != "space"
-    turned = [{n: _turned(n, v, turn) for n, v in part.items()} for part in values]
+    turned = [{n: _turned(n, v, turn) for n, v in numbers.items()} for numbers in values]
     reach, size = _reach(scene, turned)
-    surface = lambda position, over: _surface(scene, sampled, position, over) @ turn.T
+    surface = lambda position, ranges: _surface(scene, sampled, position, ranges) @ turn.T
     shapes: list[Shape] = []
-    for item, part in zip(scene.items, turned, strict=True):
-        shapes += item.shapes(Numbers(part, size, flat, reach, sampled.reaction, surface))
+    for item, numbers in zip(scene.items, turned, strict=True):
+        shapes += item.shapes(Numbers(numbers, size, flat, reach, sampled.reaction, surface))
     if flat:
         shapes = [_silhouette(s) if isinstance(s, Solid) else s for s in shapes]
     shapes = _in_proportion(shapes, size)
     shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, TextLabel) else 1)
-    inside, gone = _framed(shapes)
-    low, high = bounds(inside)
-    notes = (*notes, f"{', '.join(gone)} leaves the picture, which keeps to the rest") if gone else notes
+    framed, left_out = _framed(shapes)
+    low, high = bounds(framed)
+    notes = (*notes, f"{', '.join(left_out)} leaves the picture, which keeps to the rest") if left_out else notes
     return Film(name, times, tuple(shapes), flat, low, high, tuple(dict.fromkeys(notes)))
 
 
@@ -264,8 +264,8 @@ def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
     middle = np.median([p[0] for _, p in placed], axis=0)  # at the first frame
     reach = np.array([float(np.linalg.norm(p - middle, axis=1).max()) for _, p in placed])
     order = np.argsort(reach)
-    first = int(np.ceil(MOST_OF_ALL * len(order)))
-    jumps = [k for k in range(first, len(order)) if reach[order[k]] > FAR_AWAY * reach[order[k - 1]] > 0]
+    fewest = int(np.ceil(MOST_OF_ALL * len(order)))
+    jumps = [k for k in range(fewest, len(order)) if reach[order[k]] > FAR_AWAY * reach[order[k - 1]] > 0]
     if not jumps:
         return shapes, []
     far = {id(placed[k][0]) for k in order[jumps[0] :]}
@@ -297,8 +297,8 @@ def _silhouette(solid: Solid) -> Solid:
     if not solid.mesh.outlines or not np.allclose(np.abs(solid.R[:, 2, 2]), np.abs(solid.R[0, 2, 2])):
         return solid
     R = solid.R[0]
-    seen = solid.mesh.vertices @ R.T
-    hull = seen[ConvexHull(seen[:, :2]).vertices] * [1, 1, 0]
+    rotated = solid.mesh.vertices @ R.T
+    hull = rotated[ConvexHull(rotated[:, :2]).vertices] * [1, 1, 0]
     return replace(solid, mesh=replace(solid.mesh, outlines=(hull @ R,)))
 
 
@@ -308,12 +308,12 @@ def _turned(name: str, v: Array, turn: Array) -> Array:
     return turn @ v if name == "R" else v
 
 
-def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], over: Mapping[Any, Array]) -> Array:
+def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], values: Mapping[Any, Array]) -> Array:
     entries = [symbolic(x, "a point of a surface") for x in position]
-    known = {**over, time: float(sampled.times[0]), **{p: sampled.parameters[str(p)] for p in scene.system.parameters}}
+    table = {**values, time: float(sampled.times[0]), **{p: sampled.parameters[str(p)] for p in scene.system.parameters}}
     symbols = sorted(set().union(*(e.free_symbols for e in entries)), key=str)
-    columns = numeric_function(symbols, entries)(*(known[s] for s in symbols))
-    count = len(next(iter(over.values())))
+    columns = numeric_function(symbols, entries)(*(table[s] for s in symbols))
+    count = len(next(iter(values.values())))
     points = [np.broadcast_to(np.asarray(c, dtype=float), (count,)) for c in columns]
     return np.stack([*points, *[np.zeros(count)] * (3 - len(points))], axis=1)
 
@@ -321,17 +321,22 @@ def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], over: Map
 def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
     """Corners (2, 3) of the places of all items, walls only near the other items; and the largest side, m."""
     walls = [isinstance(item, Wall) for item in scene.items]
-    standing = [part for part, wall in zip(values, walls, strict=True) if not wall]
-    some = [part[n].reshape(-1, 3) for part in standing for n in POSITIONS if n in part]
-    points = np.vstack(some) if some else np.zeros((1, 3))
+    standing = [numbers for numbers, wall in zip(values, walls, strict=True) if not wall]
+    positions = [numbers[n].reshape(-1, 3) for numbers in standing for n in POSITIONS if n in numbers]
+    points = np.vstack(positions) if positions else np.zeros((1, 3))
     corners = np.stack([points.min(axis=0), points.max(axis=0)])
-    radii = [float(part[n].max()) for part in values for n in ("radius", "sizes", "length") if n in part and part[n].size]
+    radii = [
+        float(numbers[n].max())
+        for numbers in values
+        for n in ("radius", "sizes", "length")
+        if n in numbers and numbers[n].size
+    ]
     size = max(float(np.ptp(corners, axis=0).max()), 2 * max(radii, default=0.0))
-    for part, wall in zip(values, walls, strict=True):
+    for numbers, wall in zip(values, walls, strict=True):
         if wall:
-            p, e = part["p"][0], part["e"][0] / max(float(np.linalg.norm(part["e"][0])), 1e-300)
+            p, e = numbers["p"][0], numbers["e"][0] / max(float(np.linalg.norm(numbers["e"][0])), 1e-300)
             foot = corners.mean(axis=0) + ((p - corners.mean(axis=0)) @ e) * e
-            moved = np.vstack([foot, part["p"] - p + foot]) if len(part["p"]) > 1 else foot[None]
+            moved = np.vstack([foot, numbers["p"] - p + foot]) if len(numbers["p"]) > 1 else foot[None]
             corners = np.stack([np.minimum(corners[0], moved.min(axis=0)), np.maximum(corners[1], moved.max(axis=0))])
             size = max(size, float(np.ptp(corners, axis=0).max()))
     return corners, size or 1.0
@@ -354,9 +359,9 @@ def _points(shape: Shape) -> list[Array]:
         pick = np.unique(np.linspace(0, k - 1, min(k, 120)).astype(int))
         low, high = shape.mesh.vertices.min(axis=0), shape.mesh.vertices.max(axis=0)
         corner = np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
-        at = lambda a: a[np.minimum(pick, len(a) - 1)]
-        scaled = corner[None] * np.stack([np.ones(len(pick)), np.ones(len(pick)), at(shape.stretch)], axis=1)[:, None]
-        return [(np.einsum("kij,knj->kni", at(shape.R), scaled) + at(shape.p)[:, None]).reshape(-1, 3)]
+        picked = lambda a: a[np.minimum(pick, len(a) - 1)]
+        scaled = corner[None] * np.stack([np.ones(len(pick)), np.ones(len(pick)), picked(shape.stretch)], axis=1)[:, None]
+        return [(np.einsum("kij,knj->kni", picked(shape.R), scaled) + picked(shape.p)[:, None]).reshape(-1, 3)]
     if isinstance(shape, Polyline):
         return [shape.points.reshape(-1, 3)]
     if isinstance(shape, Shaft):

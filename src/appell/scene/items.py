@@ -80,9 +80,9 @@ class Item:
         return f"{type(self).__name__}({', '.join(shown(getattr(self, f.name)) for f in fields(self)[:1])})"
 
 
-def _placed(resolve: Resolve, at: Any, turned: Any = None, prefix: str = "") -> Parts:
+def _placed(resolve: Resolve, where: Any, turned: Any = None, prefix: str = "") -> Parts:
     """Position and rotation of a place; `turned` is an angle about z, a rotation matrix or an attitude of the model."""
-    place = resolve(at, "position")
+    place = resolve(where, "position")
     rotation = place.rotation if turned is None else resolve_rotation(turned)
     parts: Parts = {f"{prefix}p": list(place.position)}
     if rotation is not None:
@@ -95,9 +95,9 @@ def resolve_rotation(turned: Any) -> Any:
     return attitude(turned).rotation
 
 
-def _optional(**given: Any) -> Parts:
+def _optional(**values: Any) -> Parts:
     """The given values that are not None."""
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _turns(n: Numbers) -> Array:
@@ -156,11 +156,11 @@ class Link(Item):
         if n.flat:
             return [draw.Polyline(points, colour, n.length("width", 0) or 8.0, cased=True, name=self.name)]
         mesh = draw.rod(n.length("width", 0.024) / 2)
-        found: list[Shape] = []
+        solids: list[Shape] = []
         for a, b in zip(range(points.shape[1] - 1), range(1, points.shape[1]), strict=True):
             R, length = draw.rotation_along(points[:, b] - points[:, a])
-            found.append(draw.Solid(mesh, still(points[:, a]), R, length, colour, 1.0, self.name))
-        return found
+            solids.append(draw.Solid(mesh, still(points[:, a]), R, length, colour, 1.0, self.name))
+        return solids
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -245,9 +245,9 @@ class Thread(Item):
         if "length" not in n.values:
             return [draw.Polyline(still(np.stack([a, b], axis=1)), self.colour, 1.5, name=self.name)]
         chord = np.linalg.norm(b - a, axis=1)
-        spare = np.maximum(n["length"] ** 2 - chord**2, 0)
+        excess = np.maximum(n["length"] ** 2 - chord**2, 0)
         sag = np.sqrt(3 / 8 * np.maximum(n["length"] - chord, 0) * chord)  # sag of a shallow parabola of this length
-        sag = np.where(n["length"] > 1.3 * chord, np.sqrt(spare) / 2, sag)
+        sag = np.where(n["length"] > 1.3 * chord, np.sqrt(excess) / 2, sag)
         s = np.linspace(0, 1, 17)
         down = np.array([0.0, -1.0, 0.0]) if n.flat else np.array([0.0, 0.0, -1.0])
         bend = (4 * s * (1 - s))[None, :, None] * sag[:, None, None] * down
@@ -328,8 +328,8 @@ class Reaction(Item):
 
     def parts(self, resolve: Resolve) -> Parts:
         place = resolve(self.at, "position")
-        given = self.direction if self.direction is not None else resolve((self.constraint, place), "gradient")
-        direction = given if isinstance(given, Attached) else resolve(given, "vector")
+        direction_given = self.direction if self.direction is not None else resolve((self.constraint, place), "gradient")
+        direction = direction_given if isinstance(direction_given, Attached) else resolve(direction_given, "vector")
         return {"p": list(place.position), "e": list(direction.position), **_optional(scale=self.scale)}
 
     def shapes(self, n: Numbers) -> list[Shape]:

@@ -69,19 +69,21 @@ class JointRange(Item):
             return []
         low, high = bounds.min(axis=0), bounds.max(axis=0)
         if len(self.ends) == 1:
-            (side,), far = {end.side for end in self.ends}, BEYOND * (1.0 if self.hand is not None else self.radius)
-            low, high = (low, np.maximum(low + far, q)) if side > 0 else (np.minimum(high - far, q), high)
-        place = self._around if self.hand is not None else self._along
-        way = [place(n, low + share * (high - low), 1.0) for share in np.linspace(0, 1, 49 if self.hand is not None else 2)]
-        arc = np.stack(way, axis=1)
-        found: list[Shape] = [draw.Polyline(draw.still(arc), GREY, 1.5, name=self.title)]
+            (side,), extent = {end.side for end in self.ends}, BEYOND * (1.0 if self.hand is not None else self.radius)
+            low, high = (low, np.maximum(low + extent, q)) if side > 0 else (np.minimum(high - extent, q), high)
+        point = self._around if self.hand is not None else self._along
+        arc_points = [
+            point(n, low + share * (high - low), 1.0) for share in np.linspace(0, 1, 49 if self.hand is not None else 2)
+        ]
+        arc = np.stack(arc_points, axis=1)
+        lines: list[Shape] = [draw.Polyline(draw.still(arc), GREY, 1.5, name=self.title)]
         for bound, hit in zip(bounds, pressed, strict=True):
-            tick = np.stack([place(n, bound, share) for share in (0.75, 1.25)], axis=1)
-            found.append(draw.Polyline(draw.still(tick), GREY, 2.5, name=self.title))
-            found += [self._red(arc, hit, 3.0), self._red(tick, hit, 6.0)] if np.any(hit) else []
+            tick = np.stack([point(n, bound, share) for share in (0.75, 1.25)], axis=1)
+            lines.append(draw.Polyline(draw.still(tick), GREY, 2.5, name=self.title))
+            lines += [self._red(arc, hit, 3.0), self._red(tick, hit, 6.0)] if np.any(hit) else []
         if self.hand is not None:
-            found.append(draw.Polyline(np.stack([place(n, q, 0.0), place(n, q, 1.0)], axis=1), GREY, 1.2, name=self.title))
-        return found
+            lines.append(draw.Polyline(np.stack([point(n, q, 0.0), point(n, q, 1.0)], axis=1), GREY, 1.2, name=self.title))
+        return lines
 
     def _red(self, line: Array, hit: Array, width: float) -> Shape:
         """The line while the joint is at its stop; otherwise it shrinks to a point."""
@@ -89,22 +91,22 @@ class JointRange(Item):
 
     def _pressed(self, n: Numbers, end: JointStop, q: Array, bound: Array, width: Array) -> Array:
         """Frames at which the joint is at this end, (k,)."""
-        near = np.abs(q - bound) <= AT_THE_STOP * (width + np.abs(bound))
-        return near | (np.asarray(n.reaction(end.face), dtype=float).reshape(len(q)) != 0)
+        at_bound = np.abs(q - bound) <= AT_THE_STOP * (width + np.abs(bound))
+        return at_bound | (np.asarray(n.reaction(end.face), dtype=float).reshape(len(q)) != 0)
 
     def _around(self, n: Numbers, angle: Array, share: float) -> Array:
         """(k, 3): the point of the arc at a joint angle, at a fraction of the radius."""
         assert self.hand is not None
         turned = angle - n["q"]
         e, d = self.axis, self.hand
-        own = np.cos(turned)[:, None] * d + np.sin(turned)[:, None] * np.cross(e, d)  # d is perpendicular to e
-        return n["p"] + share * self.radius * np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(own), 3, 3)), own)
+        local = np.cos(turned)[:, None] * d + np.sin(turned)[:, None] * np.cross(e, d)  # d is perpendicular to e
+        return n["p"] + share * self.radius * np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(local), 3, 3)), local)
 
-    def _along(self, n: Numbers, place: Array, share: float) -> Array:
-        """(k, 3): the point of the rail where the joint is at `place`; ticks cross it from −share to share."""
+    def _along(self, n: Numbers, position: Array, share: float) -> Array:
+        """(k, 3): the point of the rail where the joint is at `position`; ticks cross it from −share to share."""
         across = (share - 1.0) * self.radius * _across(self.axis)
-        own = (place - n["q"])[:, None] * self.axis + across
-        return n["p"] + np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(own), 3, 3)), own)
+        local = (position - n["q"])[:, None] * self.axis + across
+        return n["p"] + np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(local), 3, 3)), local)
 
 
 def limit_items(system: TreeSystem, reach: float) -> list[Item]:
@@ -115,19 +117,19 @@ def limit_items(system: TreeSystem, reach: float) -> list[Item]:
             by_name[tree.joint(node.name)] = node
     ends: dict[Any, list[JointStop]] = {}
     for face in system.unilateral:
-        found = _stop(system, face, by_name)
-        if found is not None:
-            ends.setdefault(found[0], []).append(found[1])
-    few = len(ends) <= FEW_JOINTS
-    return [_range(tree, by_name[q], q, found, reach, few) for q, found in ends.items() if len(found) <= 2]
+        stop = _stop(system, face, by_name)
+        if stop is not None:
+            ends.setdefault(stop[0], []).append(stop[1])
+    all_drawn = len(ends) <= FEW_JOINTS
+    return [_range(tree, by_name[q], q, stop, reach, all_drawn) for q, stop in ends.items() if len(stop) <= 2]
 
 
 def _stop(system: TreeSystem, face: Face, joints: Any) -> tuple[Any, JointStop] | None:
     """The coordinate and the end of a face that bounds a single joint; else None."""
-    f, own = face.function, face.function.free_symbols & set(system.positions)
-    if len(own) != 1 or not own <= set(joints):
+    f, coordinates = face.function, face.function.free_symbols & set(system.positions)
+    if len(coordinates) != 1 or not coordinates <= set(joints):
         return None
-    (q,) = own
+    (q,) = coordinates
     slope = sympy.diff(f, q)
     if not slope.is_number or not slope.is_real or slope == 0:
         return None
@@ -145,11 +147,11 @@ def _range(tree: Tree, node: Any, q: Any, ends: Sequence[JointStop], reach: floa
 def _hand(tree: Tree, node: Any, axis: Array) -> Array:
     """The direction in which the body of a hinge points, perpendicular to the axis: to its first joint or centre of mass."""
     n = tree.nodes.index(node)
-    ways = [np.asarray(child.placement.p, dtype=float) for child in tree.nodes if child.parent == n]
-    ways += [np.asarray(node.inertia.h, dtype=float) / float(node.inertia.m)] if node.inertia.m else []
-    for way in ways:
-        flat = way - (way @ axis) * axis
-        if np.linalg.norm(flat) > 1e-3 * np.linalg.norm(way):
+    directions = [np.asarray(child.placement.p, dtype=float) for child in tree.nodes if child.parent == n]
+    directions += [np.asarray(node.inertia.h, dtype=float) / float(node.inertia.m)] if node.inertia.m else []
+    for direction in directions:
+        flat = direction - (direction @ axis) * axis
+        if np.linalg.norm(flat) > 1e-3 * np.linalg.norm(direction):
             return flat / np.linalg.norm(flat)
     return _across(axis)
 

@@ -30,11 +30,11 @@ def read_mesh(path: str | Path) -> Mesh:
     path = path_of(path, "a mesh")
     if not is_file(path):
         raise ModelError(f"the mesh {str(path)[:200]} is not there")
-    found = path.stat()
-    if found.st_size > MESH_FILE_BYTES:
+    status = path.stat()
+    if status.st_size > MESH_FILE_BYTES:
         remedy = f"thin it out, some {DRAWN_TRIANGLES} triangles are drawn of it"
         raise ModelError(f"the mesh {path} has over {MESH_FILE_BYTES // 2**20} MB; {remedy}")
-    return _read(path, found.st_mtime_ns)
+    return _read(path, status.st_mtime_ns)
 
 
 def is_file(path: Path) -> bool:
@@ -71,15 +71,15 @@ def thinned(vertices: Array, triangles: NDArray[np.int_]) -> Mesh:
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     cell = size / CELLS if len(triangles) > DRAWN_TRIANGLES else 1e-6 * size
     key = np.round((vertices - vertices.min(axis=0)) / cell).astype(np.int64)
-    _, first, same = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    same = same.reshape(-1)
-    count = np.bincount(same, minlength=len(first))
-    centre = np.stack([np.bincount(same, vertices[:, i], len(first)) for i in range(3)], axis=1) / count[:, None]
-    corners = same[triangles]
+    _, representatives, cell_of = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    cell_of = cell_of.reshape(-1)
+    count = np.bincount(cell_of, minlength=len(representatives))
+    centre = np.stack([np.bincount(cell_of, vertices[:, i], len(representatives)) for i in range(3)], axis=1) / count[:, None]
+    corners = cell_of[triangles]
     a, b, c = corners.T
     corners = corners[(a != b) & (b != c) & (c != a)]
-    _, once = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
-    return Mesh(centre, corners[np.sort(once)])
+    _, distinct = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
+    return Mesh(centre, corners[np.sort(distinct)])
 
 
 def _stl(data: bytes) -> tuple[Array, NDArray[np.int_]]:
@@ -120,16 +120,16 @@ def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
     for element in root.iter():
         element.tag = element.tag.rsplit(":", 1)[-1]
     shapes = {g.get("id"): _dae_geometry(g) for g in root.iter("geometry")}
-    found: list[tuple[Array, NDArray[np.int_]]] = []
+    placed: list[tuple[Array, NDArray[np.int_]]] = []
 
-    def visit(node: Element, above: Array) -> None:
-        here = above @ _dae_transform(node)
+    def visit(node: Element, parent: Array) -> None:
+        transform = parent @ _dae_transform(node)
         for use in node.findall("instance_geometry"):
             vertices, triangles = shapes[(use.get("url") or "").lstrip("#")]
-            _counted((len(triangles), *(len(t) for _, t in found)))
-            found.append((vertices @ here[:3, :3].T + here[:3, 3], triangles))
+            _counted((len(triangles), *(len(t) for _, t in placed)))
+            placed.append((vertices @ transform[:3, :3].T + transform[:3, 3], triangles))
         for child in node.findall("node"):
-            visit(child, here)
+            visit(child, transform)
 
     up, unit = root.find("asset/up_axis"), root.find("asset/unit")
     upright = np.eye(4)
@@ -139,10 +139,10 @@ def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
     for scene in root.iter("visual_scene"):
         for node in scene.findall("node"):
             visit(node, upright)
-    if not found:
+    if not placed:
         raise ValueError("its scene shows no geometry")
-    starts = np.cumsum([0, *(len(v) for v, _ in found)])
-    return np.vstack([v for v, _ in found]), np.vstack([t + s for (_, t), s in zip(found, starts, strict=False)])
+    starts = np.cumsum([0, *(len(v) for v, _ in placed)])
+    return np.vstack([v for v, _ in placed]), np.vstack([t + s for (_, t), s in zip(placed, starts, strict=False)])
 
 
 def _dae_transform(node: Element) -> Array:

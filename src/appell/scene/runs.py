@@ -45,30 +45,32 @@ def runs(given: Any) -> tuple[Any, ...]:
         given = given.dataset
     if hasattr(given, "data_vars"):
         return _of_dataset(given)
-    several = tuple(given) if isinstance(given, list | tuple) else (given,)
-    wrong = [one for one in several if not hasattr(one, "coordinate_names")]
-    if wrong or not several:
-        what = type(wrong[0]).__name__ if wrong else "an empty list"
-        raise ModelError(f"a motion, a list of motions or what ap.simulate_many returns can be played, not {what}")
-    return several
+    motions = tuple(given) if isinstance(given, list | tuple) else (given,)
+    unplayable = [motion for motion in motions if not hasattr(motion, "coordinate_names")]
+    if unplayable or not motions:
+        kind = type(unplayable[0]).__name__ if unplayable else "an empty list"
+        raise ModelError(f"a motion, a list of motions or what ap.simulate_many returns can be played, not {kind}")
+    return motions
 
 
 def _of_dataset(dataset: Any) -> tuple[Samples, ...]:
-    along = next((d for d in ("t", "sample") if d in dataset.sizes), None)
-    states = [v for v in dataset.data_vars.values() if along in v.dims and v.attrs.get("role") in ("coordinate", "velocity")]
-    if along is None or not states:
+    time_axis = next((d for d in ("t", "sample") if d in dataset.sizes), None)
+    states = [
+        v for v in dataset.data_vars.values() if time_axis in v.dims and v.attrs.get("role") in ("coordinate", "velocity")
+    ]
+    if time_axis is None or not states:
         raise ModelError("this ensemble has no states over time: run ap.simulate_many(…, keep=times), times to be shown")
-    across = {d: range(dataset.sizes[d]) for d in states[0].dims if d != along}
+    run_axes = {d: range(dataset.sizes[d]) for d in states[0].dims if d != time_axis}
     roles = {str(v.attrs["symbol"]): v.attrs["role"] for v in states}
     names = tuple(name for name, role in roles.items() if role == "coordinate")
     fixed = {key: float(value) for key, value in json.loads(dataset.attrs.get("parameters", "{}")).items()}
-    title, found = str(dataset.attrs.get("system", "ensemble")), []
-    for k, place in enumerate(product(*across.values())):
-        run = dataset.isel(dict(zip(across, place, strict=True)))
+    title, samples = str(dataset.attrs.get("system", "ensemble")), []
+    for k, index in enumerate(product(*run_axes.values())):
+        run = dataset.isel(dict(zip(run_axes, index, strict=True)))
         varied = {str(c.attrs["symbol"]): float(c) for c in run.coords.values() if c.attrs.get("role") == "parameter"}
         values = {str(v.attrs["symbol"]): np.asarray(run[v.name], dtype=float) for v in states}
-        found.append(Samples(f"{title}, run {k}", np.asarray(run["t"], dtype=float), values, names, {**fixed, **varied}))
-    return tuple(found)
+        samples.append(Samples(f"{title}, run {k}", np.asarray(run["t"], dtype=float), values, names, {**fixed, **varied}))
+    return tuple(samples)
 
 
 def together(scene: Scene, motions: Sequence[Any], *, frames: int = RUN_FRAMES) -> Film:
@@ -86,12 +88,14 @@ def together(scene: Scene, motions: Sequence[Any], *, frames: int = RUN_FRAMES) 
         raise ModelError(f"none of the runs can be drawn: {notes[0]}")
     longest_film = max(films, key=len)
     shapes: list[Shape] = [*films[0].shapes]
-    for one in films[1:]:
-        shapes += [_faint(shape, like) for shape, like in zip(one.shapes, films[0].shapes, strict=True) if _moves(shape)]
+    for superposed in films[1:]:
+        shapes += [
+            _faint(shape, original) for shape, original in zip(superposed.shapes, films[0].shapes, strict=True) if _moves(shape)
+        ]
     low, high = bounds(shapes)
-    less = (f"{len(chosen)} of {len(motions)} runs",) if len(chosen) < len(motions) else ()
-    told = dict.fromkeys([*less, *notes, *(note for one in films for note in one.notes)])
-    return Film(films[0].name, longest_film.t, tuple(shapes), films[0].flat, low, high, tuple(told))
+    selected = (f"{len(chosen)} of {len(motions)} runs",) if len(chosen) < len(motions) else ()
+    notes_of_all = dict.fromkeys([*selected, *notes, *(note for superposed in films for note in superposed.notes)])
+    return Film(films[0].name, longest_film.t, tuple(shapes), films[0].flat, low, high, tuple(notes_of_all))
 
 
 def _moves(shape: Shape) -> bool:
@@ -99,11 +103,11 @@ def _moves(shape: Shape) -> bool:
     return not isinstance(shape, TextLabel) and any(len(a) > 1 for a in arrays)
 
 
-def _faint(shape: Shape, like: Shape) -> Shape:
-    if not isinstance(shape, Solid) or not isinstance(like, Solid):
+def _faint(shape: Shape, original: Shape) -> Shape:
+    if not isinstance(shape, Solid) or not isinstance(original, Solid):
         return shape
-    same = np.array_equal(shape.mesh.vertices, like.mesh.vertices)  # then the page contains it once
-    return replace(shape, opacity=FAINT * shape.opacity, mesh=like.mesh if same else shape.mesh)
+    same = np.array_equal(shape.mesh.vertices, original.mesh.vertices)  # then the page contains it once
+    return replace(shape, opacity=FAINT * shape.opacity, mesh=original.mesh if same else shape.mesh)
 
 
 __all__ = ["Samples", "runs", "together"]

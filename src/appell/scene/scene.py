@@ -87,26 +87,26 @@ class Scene:
     # -- places in symbols ---------------------------------------------------------------------------------------------
 
     def _parts(self, item: Item) -> Parts:
-        parts = item.parts(lambda where, role: self._resolve(where, role, item))
+        parts = item.parts(lambda place, role: self._resolve(place, role, item))
         return {name: self._checked(value, item) for name, value in parts.items()}
 
     def _checked(self, value: Any, item: Item) -> Any:
         if isinstance(value, list):
-            return [self._checked(one, item) for one in value]
-        read = self._read(value, item)
-        if read not in self._checks:
-            self._checks[read] = self._known(read, item)
-        return self._checks[read]
+            return [self._checked(entry, item) for entry in value]
+        expr = self._read(value, item)
+        if expr not in self._checks:
+            self._checks[expr] = self._known(expr, item)
+        return self._checks[expr]
 
     def _read(self, value: Any, item: Item) -> Expr:
         return value if isinstance(value, Expr) and value in self._checks else expression(value, _ItemName(item))
 
     def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
         """The expression; raises if it has symbols that are not in the system."""
-        strange = expr.free_symbols - self._symbols - set(free)
-        for s in sorted((s for s in strange if not isinstance(s, FrameJet | Prescribed)), key=str):
-            known = ", ".join(map(str, (*self.system.positions, *self.system.parameters)))
-            raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {known}")
+        foreign = expr.free_symbols - self._symbols - set(free)
+        for s in sorted((s for s in foreign if not isinstance(s, FrameJet | Prescribed)), key=str):
+            available = ", ".join(map(str, (*self.system.positions, *self.system.parameters)))
+            raise ModelError(f"{item.title} contains '{s}', which {self.system.name} does not have; it has t, {available}")
         return self.system.in_velocities(expr)
 
     @cached_property
@@ -116,38 +116,38 @@ class Scene:
         rates = [d for q in system.positions for d in (q.d, q.dd)]
         return frozenset((t, *system.parameters, *system.positions, *rates, *system.velocities, *system.accelerations))
 
-    def _resolve(self, where: Any, role: str, item: Item) -> Attached:
+    def _resolve(self, target: Any, role: str, item: Item) -> Attached:
         if role == "gradient":
-            constraint, place = where
-            return self._gradient(constraint, place, item)
+            constraint, point = target
+            return self._gradient(constraint, point, item)
         if role == "surface":
-            place = self._components(where[0], item)
-            for e in place.position:
-                self._known(e, item, where[1])
-            return place
-        found = self._attached(where, item)
-        self._in_plane = self._in_plane and found.flat
-        return found
+            point = self._components(target[0], item)
+            for e in point.position:
+                self._known(e, item, target[1])
+            return point
+        attached = self._attached(target, item)
+        self._in_plane = self._in_plane and attached.flat
+        return attached
 
-    def _attached(self, where: Any, item: Item) -> Attached:
-        if isinstance(where, str):
-            where = self._named(where, item)
-        if isinstance(where, RigidBody):
-            rotation = where.orientation.rotation
-            plane = where.position[2] == 0 and rotation[2, 2] == 1
-            return Attached(tuple(where.position.flat()), rotation, bool(plane))
-        if isinstance(where, Particle):
-            return Attached(tuple(where.position.flat()), None, bool(where.position[2] == 0))
-        if isinstance(where, FrameSymbols):
-            return Attached(tuple(where.position.flat()), where.rotation, False)
-        return self._components(where, item)
+    def _attached(self, place: Any, item: Item) -> Attached:
+        if isinstance(place, str):
+            place = self._named(place, item)
+        if isinstance(place, RigidBody):
+            rotation = place.orientation.rotation
+            plane = place.position[2] == 0 and rotation[2, 2] == 1
+            return Attached(tuple(place.position.flat()), rotation, bool(plane))
+        if isinstance(place, Particle):
+            return Attached(tuple(place.position.flat()), None, bool(place.position[2] == 0))
+        if isinstance(place, FrameSymbols):
+            return Attached(tuple(place.position.flat()), place.rotation, False)
+        return self._components(place, item)
 
-    def _components(self, where: Any, item: Item) -> Attached:
-        listed = isinstance(where, Sequence | sympy.MatrixBase)
-        places = items_of(where, _ItemName(item, "a place of {}")) if listed else []
+    def _components(self, place: Any, item: Item) -> Attached:
+        listed = isinstance(place, Sequence | sympy.MatrixBase)
+        places = items_of(place, _ItemName(item, "a place of {}")) if listed else []
         if not 1 <= len(places) <= 3:
             raise ModelError(
-                f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {shown(where)}"
+                f"{item.title}: a place is two or three expressions, a body, a frame or the name of one; not {shown(place)}"
             )
         entries = [self._read(x, item) for x in places]
         flat = len(entries) < 3 or entries[2] == 0
@@ -159,13 +159,13 @@ class Scene:
                 return body
         if isinstance(self.system, TreeSystem):
             return self.system.tree.frame(name)
-        known = ", ".join(f"'{body.name}'" for body in self.system.bodies) or "none"
-        raise ModelError(f"{item.title}: {self.system.name} has no body '{name}'; it has {known}")
+        available = ", ".join(f"'{body.name}'" for body in self.system.bodies) or "none"
+        raise ModelError(f"{item.title}: {self.system.name} has no body '{name}'; it has {available}")
 
     def _gradient(self, constraint: Any, place: Attached, item: Item) -> Attached:
         """∂f/∂r (∂f/∂ṙ of a velocity constraint) where the components of the place are coordinates."""
-        system, used = self.system, [x for x in place.position if x != 0]
-        if not all(x in system.coordinates for x in used):
+        system, coordinates = self.system, [x for x in place.position if x != 0]
+        if not all(x in system.coordinates for x in coordinates):
             raise ModelError(f"{item.title}: give direction=, for the place is not made of coordinates themselves")
         names = {name for face in system.unilateral for name in (face.name, face.source.name)}
         if getattr(constraint, "name", constraint) in names:
@@ -173,8 +173,8 @@ class Scene:
         else:
             row = system.constraint(constraint)
             f, level = system.residuals[row], system.constraints[row].order
-        by = lambda x: sympy.Integer(0) if x == 0 else sympy.diff(f, (x, x.d, x.dd)[level])
-        return Attached(tuple(map(by, place.position)), None, place.flat)
+        derivative = lambda x: sympy.Integer(0) if x == 0 else sympy.diff(f, (x, x.d, x.dd)[level])
+        return Attached(tuple(map(derivative, place.position)), None, place.flat)
 
 
 __all__ = ["Parameter", "Scene"]

@@ -134,8 +134,8 @@ def box(sizes: Any) -> Mesh:
 def cylinder(radius: float, length: float, *, sides: int = 28, spokes: int = 0) -> Mesh:
     """A cylinder about z, from −length/2 to length/2; `spokes` are marked on its ends."""
     ring = circle(radius, sides)
-    up = np.array([0.0, 0.0, length / 2])
-    vertices = np.vstack([ring - up, ring + up, [-up, up]])
+    axis = np.array([0.0, 0.0, length / 2])
+    vertices = np.vstack([ring - axis, ring + axis, [-axis, axis]])
     n, low, high = sides, 2 * sides, 2 * sides + 1
     i = np.arange(n)
     j = (i + 1) % n

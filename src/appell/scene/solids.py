@@ -243,17 +243,17 @@ class Wall(Item):
 
 def _hatched(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:
     """A line with short strokes behind it."""
-    along = np.stack([e[:, 1], -e[:, 0], 0 * e[:, 0]], axis=1)
-    half, centre = n.length("length", 0) / 2, p
-    if not half:
+    tangent = np.stack([e[:, 1], -e[:, 0], 0 * e[:, 0]], axis=1)
+    half_length, centre = n.length("length", 0) / 2, p
+    if not half_length:
         middle = n.reach.mean(axis=0)
-        half = 0.62 * float(np.abs(along[0]) @ np.ptp(n.reach, axis=0)) + 0.08 * n.size
-        centre = p + ((middle - p) * along).sum(axis=1)[:, None] * along
+        half_length = 0.62 * float(np.abs(tangent[0]) @ np.ptp(n.reach, axis=0)) + 0.08 * n.size
+        centre = p + ((middle - p) * tangent).sum(axis=1)[:, None] * tangent
     stroke = 0.032 * n.size
-    count = max(4, min(60, round(2 * half / stroke / 1.1)))
-    s = np.linspace(-half, half, count + 1)[None, :, None]
-    top = centre[:, None] + s * along[:, None]
-    foot = top - stroke * (e + along)[:, None]
+    count = max(4, min(60, round(2 * half_length / stroke / 1.1)))
+    s = np.linspace(-half_length, half_length, count + 1)[None, :, None]
+    top = centre[:, None] + s * tangent[:, None]
+    foot = top - stroke * (e + tangent)[:, None]
     strokes = np.stack([top, foot, top], axis=2).reshape(len(p), -1, 3)
     edge = draw.Polyline(still(top[:, [0, -1]]), wall.colour, 2.2, name=wall.name)
     return [draw.Polyline(still(strokes), wall.colour, 1.0), edge]
@@ -265,10 +265,10 @@ def _plate(n: Numbers, p: Array, e: Array, wall: Wall) -> list[Shape]:
     length = n.length("length", 0)
     middle = n.reach.mean(axis=0)
     centre = p if length else p + (middle - p) - ((middle - p) * e).sum(axis=1)[:, None] * e
-    half = length / 2 or 0.62 * float(np.ptp(n.reach, axis=0).max()) + 0.05 * n.size
-    step = 10 ** np.floor(np.log10(half)) * (1.0 if half / 10 ** np.floor(np.log10(half)) > 3 else 0.25)
-    count = max(2, min(40, int(np.ceil(half / step))))
-    s = np.linspace(-half, half, 2 * count + 1)
+    half_length = length / 2 or 0.62 * float(np.ptp(n.reach, axis=0).max()) + 0.05 * n.size
+    step = 10 ** np.floor(np.log10(half_length)) * (1.0 if half_length / 10 ** np.floor(np.log10(half_length)) > 3 else 0.25)
+    count = max(2, min(40, int(np.ceil(half_length / step))))
+    s = np.linspace(-half_length, half_length, 2 * count + 1)
     corner = np.array([[x, y, 0.0] for y in s for x in s])
     index = np.arange(len(corner)).reshape(len(s), len(s))
     edges = np.vstack([np.stack([line[[0]], line[[-1]]], 1) for line in (*index, *index.T)])

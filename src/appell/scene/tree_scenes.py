@@ -67,8 +67,8 @@ class ContactForce(Item):
         return f"the force at {self.face}"
 
     def parts(self, resolve: Resolve) -> Parts:
-        found = {"p": list(self.touch.place.flat()), "e": list(self.touch.normal.flat())}
-        return found | {f"e_{k}": list(way.flat()) for k, way in enumerate(self.touch.ways, start=1)}
+        entries = {"p": list(self.touch.place.flat()), "e": list(self.touch.normal.flat())}
+        return entries | {f"e_{k}": list(direction.flat()) for k, direction in enumerate(self.touch.ways, start=1)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         force = n.reaction(self.face)[:, None] * n["e"]
@@ -90,12 +90,14 @@ FEW_FEET = 4
 def force_items(system: TreeSystem) -> list[Item]:
     """Arrows for the contact forces of the ground, on one scale."""
     rows = [(row.name, row) for row in system.constraints]
-    touches = [(name, touch) for name, one in [*rows, *((face.name, face.source) for face in system.unilateral)]
-               if (touch := drawn_touch(one)) is not None]  # fmt: skip
-    tree, known = system.tree, {friction.name for friction in system.frictions}
+    touches = [(name, touch) for name, source in [*rows, *((face.name, face.source) for face in system.unilateral)]
+               if (touch := drawn_touch(source)) is not None]  # fmt: skip
+    tree, frictions = system.tree, {friction.name for friction in system.frictions}
     weight = float(sum(node.inertia.m for node in tree.nodes)) * float(np.linalg.norm(np.asarray(tree.gravity, float)))
     scale = WEIGHT_DRAWN * _reach(tree) * min(len(touches), FEW_FEET) / weight if weight > 0 else None
-    return [ContactForce(name, touch, touch.friction if touch.friction in known else None, scale) for name, touch in touches]
+    return [
+        ContactForce(name, touch, touch.friction if touch.friction in frictions else None, scale) for name, touch in touches
+    ]
 
 
 def range_items(system: TreeSystem) -> list[Item]:
@@ -113,18 +115,18 @@ def robot_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
 def ground_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
     """The surfaces of the contacts and wheels of a tree, each once; notes name those that change with time."""
     sources = [*system.constraints, *dict.fromkeys(face.source for face in system.unilateral)]
-    found = list(dict.fromkeys(ground for one in sources if (ground := drawn_ground(one)) is not None))
+    surfaces = list(dict.fromkeys(ground for source in sources if (ground := drawn_ground(source)) is not None))
     items: list[Item] = []
     notes = []
-    half = 1.5 * _reach(system.tree)
-    for ground in found:
+    half_width = 1.5 * _reach(system.tree)
+    for ground in surfaces:
         if ground.even:
-            at, normal = ground.position.subs({ground.x: 0, ground.y: 0}), ground.floor.axis("z")
-            items.append(Floor(at.flat(), normal.flat()))
+            origin, normal = ground.position.subs({ground.x: 0, ground.y: 0}), ground.floor.axis("z")
+            items.append(Floor(origin.flat(), normal.flat()))
         elif t in ground.z.free_symbols or ground.floor.rotation.free_symbols:
             notes.append("hills that move are not drawn")
         else:
-            over = {ground.x: (-half, half), ground.y: (-half, half)}
+            over = {ground.x: (-half_width, half_width), ground.y: (-half_width, half_width)}
             items.append(Surface(ground.position.flat(), over, colour=GREY))
     return items, tuple(dict.fromkeys(notes))
 
@@ -134,7 +136,7 @@ def ground_items(system: TreeSystem) -> tuple[list[Item], tuple[str, ...]]:
 
 def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
     links = list(dict.fromkeys(shape.link for shape in tree.shapes))
-    spare = {link: [s for s in tree.shapes if s.link == link and s.collision] for link in links}
+    collisions = {link: [s for s in tree.shapes if s.link == link and s.collision] for link in links}
     for shape in tree.shapes:
         name = shape.link
         frame = next((f for f in (name, f"link {name}") if f in tree.frames), None)
@@ -144,16 +146,16 @@ def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
         try:
             mesh = mesh_of(shape, tree.source)
         except ModelError as error:
-            drawn, mesh = _instead(spare[name], tree.source)
+            drawn, mesh = _instead(collisions[name], tree.source)
             notes.append(f"link {name}: {error}; {'its collision shape is drawn' if mesh else 'it is not drawn'}")
         if mesh is not None and drawn is not None:
             colour = shape.colour or PALETTE[(links.index(name) * 3 + 6) % len(PALETTE)]
             yield Visual(frame, mesh, drawn.placement.R, drawn.placement.p, colour)
 
 
-def _instead(spare: list[LinkShape], source: Path | None) -> tuple[LinkShape | None, Mesh | None]:
+def _instead(collisions: list[LinkShape], source: Path | None) -> tuple[LinkShape | None, Mesh | None]:
     """The first collision shape that can be drawn."""
-    for shape in spare:
+    for shape in collisions:
         try:
             return shape, mesh_of(shape, source)
         except ModelError:
@@ -187,8 +189,8 @@ def _capsule(shape: LinkShape, source: Path | None) -> Mesh:
     """A ball whose halves are pulled apart."""
     radius, length = shape.size
     ball = draw.sphere(radius)
-    apart = ball.vertices + np.where(ball.vertices[:, 2:] >= 0, 0.5, -0.5) * [0.0, 0.0, length]
-    return Mesh(apart, ball.triangles, smooth=True)
+    vertices = ball.vertices + np.where(ball.vertices[:, 2:] >= 0, 0.5, -0.5) * [0.0, 0.0, length]
+    return Mesh(vertices, ball.triangles, smooth=True)
 
 
 def _ellipsoid(shape: LinkShape, source: Path | None) -> Mesh:
@@ -215,44 +217,44 @@ def mesh_path(name: str, urdf: Path) -> Path:
     A robot file may name meshes in its own folder, in its package (the nearest folder above with a package.xml), in packages
     beside it, and in ROS_PACKAGE_PATH and AMENT_PREFIX_PATH. A name that leads elsewhere, by ../ or by links, raises.
     """
-    scheme, _, rest = name.partition("://")
-    if scheme in ("package", "model") and rest:
-        tries = _in_packages(rest, urdf)
+    scheme, _, relative = name.partition("://")
+    if scheme in ("package", "model") and relative:
+        tries = _in_packages(relative, urdf)
     else:
-        tries = [urdf.parent / (rest if scheme == "file" else name)]
-    found = next((path for path in tries if is_file(path)), None)
-    if found is None:
+        tries = [urdf.parent / (relative if scheme == "file" else name)]
+    path = next((path for path in tries if is_file(path)), None)
+    if path is None:
         raise ModelError(f"the mesh {_short(name)} is not there (looked from {urdf.parent} upwards and in ROS_PACKAGE_PATH)")
-    real = found.resolve()
-    if not any(real.is_relative_to(home) for home in _homes(urdf)):
+    resolved = path.resolve()
+    if not any(resolved.is_relative_to(home) for home in _homes(urdf)):
         raise ModelError(
             f"the mesh {_short(name)} is not read: it is outside the folder {urdf.parent} and the robot's package (the nearest"
             " folder above with a package.xml); put it there, or name its folder in ROS_PACKAGE_PATH"
         )
-    return real
+    return resolved
 
 
 def _short(name: str) -> str:
     return name if len(name) <= 200 else f"{name[:200]} …"
 
 
-def _in_packages(rest: str, urdf: Path) -> list[Path]:
+def _in_packages(name: str, urdf: Path) -> list[Path]:
     """Where package://NAME/… may be: in a folder NAME above the robot file, beside its package, or in ROS's folders."""
-    package, _, inside = rest.lstrip("/").partition("/")
-    above = urdf.resolve().parents
-    tries = [base / package / inside for base in above] + [base / inside for base in above if base.name == package]
-    tries += [base / "share" / package / inside for base in above]
+    package, _, inside = name.lstrip("/").partition("/")
+    ancestors = urdf.resolve().parents
+    tries = [base / package / inside for base in ancestors] + [base / inside for base in ancestors if base.name == package]
+    tries += [base / "share" / package / inside for base in ancestors]
     return tries + [root / sub / package / inside for root in _ros_folders() for sub in ("", "share")]
 
 
 def _homes(urdf: Path) -> list[Path]:
     """Folders whose files a robot file may name: its own, its package, packages beside it, and ROS's."""
-    own = urdf.resolve().parent
-    packages = [base for base in (own, *own.parents) if (base / "package.xml").is_file()]
+    folder = urdf.resolve().parent
+    packages = [base for base in (folder, *folder.parents) if (base / "package.xml").is_file()]
     if packages:
-        beside = [other for other in packages[0].parent.iterdir() if (other / "package.xml").is_file()]
-        return [own, packages[0], *(other.resolve() for other in beside), *_ros_folders()]
-    return [own, *_ros_folders()]
+        neighbours = [base for base in packages[0].parent.iterdir() if (base / "package.xml").is_file()]
+        return [folder, packages[0], *(base.resolve() for base in neighbours), *_ros_folders()]
+    return [folder, *_ros_folders()]
 
 
 def _ros_folders() -> list[Path]:
@@ -269,16 +271,16 @@ def skeleton(tree: Tree) -> list[Item]:
     items: list[Item] = []
     for n, node in enumerate(tree.nodes):
         colour = PALETTE[n % len(PALETTE)]
-        here = tree.frame(tree.joint_frame(node.name))
+        frame = tree.frame(tree.joint_frame(node.name))
         behind = [child for child in tree.nodes if child.parent == n]
-        ends = [here.at(child.placement.p.tolist()) for child in behind if np.linalg.norm(child.placement.p) > 1e-9 * reach]
+        ends = [frame.at(child.placement.p.tolist()) for child in behind if np.linalg.norm(child.placement.p) > 1e-9 * reach]
         centre = np.asarray(node.inertia.h, float) / node.inertia.m if node.inertia.m else np.zeros(3)
         if not ends and np.linalg.norm(centre) > 0.02 * reach:
-            ends = [here.at((2 * centre if not behind else centre).tolist())]
-        items += [Link(here, end, colour=colour, name=node.name) for end in ends]
-        items += _joint_mark(node, here, reach)
+            ends = [frame.at((2 * centre if not behind else centre).tolist())]
+        items += [Link(frame, end, colour=colour, name=node.name) for end in ends]
+        items += _joint_mark(node, frame, reach)
         if not ends and node.inertia.m:
-            body = Sphere(here, 0.03 * reach, colour=colour) if behind else Box(here, [0.12 * reach] * 3, colour=colour)
+            body = Sphere(frame, 0.03 * reach, colour=colour) if behind else Box(frame, [0.12 * reach] * 3, colour=colour)
             items.append(body)
     return items
 
@@ -287,22 +289,22 @@ def _reach(tree: Tree) -> float:
     """The reach of the robot, m: the distance of the farthest joint along placements."""
     lengths = [0.0] * len(tree.nodes)
     for n, node in enumerate(tree.nodes):
-        inner = 0.0 if node.parent < 0 else lengths[node.parent]
-        lengths[n] = inner + float(np.linalg.norm(np.asarray(node.placement.p, float)))
+        inward = 0.0 if node.parent < 0 else lengths[node.parent]
+        lengths[n] = inward + float(np.linalg.norm(np.asarray(node.placement.p, float)))
         if node.inertia.m:
-            lengths[n] = max(lengths[n], inner + float(np.linalg.norm(node.inertia.h)) / float(node.inertia.m))
+            lengths[n] = max(lengths[n], inward + float(np.linalg.norm(node.inertia.h)) / float(node.inertia.m))
     return max(lengths, default=0.0) or 1.0
 
 
-def _joint_mark(node: Any, here: Any, reach: float) -> list[Item]:
+def _joint_mark(node: Any, frame: Any, reach: float) -> list[Item]:
     axis = np.asarray(node.axis, dtype=float)
     main = next((name for name, e in zip("xyz", np.eye(3), strict=True) if np.allclose(np.abs(axis), e)), None)
     if node.kind.hinge and main:
-        return [Cylinder(here, 0.022 * reach, 0.07 * reach, axis=main, colour="#5b6470", name=node.name)]
+        return [Cylinder(frame, 0.022 * reach, 0.07 * reach, axis=main, colour="#5b6470", name=node.name)]
     if node.kind.hinge:
-        return [Point(here, 0.025 * reach, colour="#5b6470", name=node.name)]
+        return [Point(frame, 0.025 * reach, colour="#5b6470", name=node.name)]
     if node.kind.name == "prismatic":
-        return [Box(here, [0.05 * reach] * 3, colour="#5b6470", name=node.name)]
+        return [Box(frame, [0.05 * reach] * 3, colour="#5b6470", name=node.name)]
     return []
 
 
@@ -310,9 +312,9 @@ def plane_of(tree: Tree) -> str | None:
     """The view in which a plane mechanism is flat: all hinges are parallel to one axis of the world, all slides perpendicular
     to it."""
     q = np.concatenate([node.kind.somewhere(k) for k, node in enumerate(tree.nodes)]) if tree.nodes else np.zeros(0)
-    found = poses(tree.layout, list(q))
+    at_pose = poses(tree.layout, list(q))
     directions: list[tuple[bool, Array]] = []
-    for node, pose, link in zip(tree.nodes, found, tree.layout.links, strict=True):
+    for node, pose, link in zip(tree.nodes, at_pose, tree.layout.links, strict=True):
         if node.kind.name not in ("revolute", "continuous", "prismatic", "planar"):
             return None
         R = np.array(pose.at(link.frame.inverse).R, dtype=float)

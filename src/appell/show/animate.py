@@ -69,11 +69,11 @@ class Player:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _pictures(shown: Film) -> Iterator[NDArray[np.uint8]]:
+def _pictures(film_shown: Film) -> Iterator[NDArray[np.uint8]]:
     from appell.show.painter import Painter
 
-    painter = Painter(shown, *SIZE)
-    return (painter.frame(k) for k in range(len(shown)))
+    painter = Painter(film_shown, *SIZE)
+    return (painter.frame(k) for k in range(len(film_shown)))
 
 
 def _html(shown: Film, fps: float, title: str) -> str:
@@ -84,8 +84,8 @@ def _gif(shown: Film, fps: float, title: str) -> bytes:
     """A GIF by Pillow; in this format times between frames are multiples of 10 ms."""
     from PIL import Image
 
-    look: dict[str, Any] = {"colors": 128, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
-    frames = [Image.fromarray(picture).quantize(**look) for picture in _pictures(shown)]
+    options: dict[str, Any] = {"colors": 128, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
+    frames = [Image.fromarray(picture).quantize(**options) for picture in _pictures(shown)]
     memory = BytesIO()
     duration = max(20, 10 * round(100 / fps))
     frames[0].save(memory, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
@@ -97,8 +97,8 @@ def _webp(shown: Film, fps: float, title: str) -> bytes:
 
     frames = [Image.fromarray(picture) for picture in _pictures(shown)]
     memory = BytesIO()
-    look: dict[str, Any] = {"duration": round(1000 / fps), "loop": 0, "quality": 80, "method": 2}
-    frames[0].save(memory, "WEBP", save_all=True, append_images=frames[1:], **look)
+    options: dict[str, Any] = {"duration": round(1000 / fps), "loop": 0, "quality": 80, "method": 2}
+    frames[0].save(memory, "WEBP", save_all=True, append_images=frames[1:], **options)
     return memory.getvalue()
 
 
@@ -110,8 +110,8 @@ def _mp4(shown: Film, fps: float, title: str) -> bytes:
         raise BackendUnavailable(f"mp4 needs imageio-ffmpeg: {remedy}") from None
     with TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
-        look: dict[str, Any] = {"fps": fps, "codec": "libx264", "quality": 7, "macro_block_size": 2}
-        output = imageio_ffmpeg.write_frames(str(path), SIZE, **look)
+        options: dict[str, Any] = {"fps": fps, "codec": "libx264", "quality": 7, "macro_block_size": 2}
+        output = imageio_ffmpeg.write_frames(str(path), SIZE, **options)
         output.send(None)
         for picture in _pictures(shown):
             output.send(np.ascontiguousarray(picture))

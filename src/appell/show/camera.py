@@ -38,24 +38,24 @@ class Camera:
         corner = np.array([[x, y, z] for x in (film.low[0], film.high[0]) for y in (film.low[1], film.high[1])
                            for z in (film.low[2], film.high[2])])  # fmt: skip
         camera = Camera(middle, 2 * size)
-        seen = (corner - middle) @ camera.axes.T  # right, up, towards the camera
-        needed = np.maximum(np.abs(seen[:, 0]) / aspect, np.abs(seen[:, 1])) / np.tan(ANGLE / 2) + seen[:, 2]
-        return Camera(middle, 1.08 * float(needed.max()))
+        projected = (corner - middle) @ camera.axes.T  # right, up, towards the camera
+        distances = np.maximum(np.abs(projected[:, 0]) / aspect, np.abs(projected[:, 1])) / np.tan(ANGLE / 2) + projected[:, 2]
+        return Camera(middle, 1.08 * float(distances.max()))
 
     @property
     def axes(self) -> Array:
         """Rows: right, up, towards the camera."""
         a, e = self.azimuth, self.elevation
-        back = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+        towards = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
         right = np.array([-np.sin(a), np.cos(a), 0.0])
-        return np.array([right, np.cross(back, right), back])
+        return np.array([right, np.cross(towards, right), towards])
 
     def pixels(self, points: Array, width: int, height: int) -> Array:
         """(n, 3): pixels from the left, pixels from the top, distance from the camera in m."""
-        seen = (points - self.target) @ self.axes.T
-        depth = np.maximum(self.distance - seen[:, 2], 1e-9 * self.distance)
+        projected = (points - self.target) @ self.axes.T
+        depth = np.maximum(self.distance - projected[:, 2], 1e-9 * self.distance)
         scale = height / (2 * np.tan(self.angle / 2)) / depth
-        return np.column_stack([width / 2 + scale * seen[:, 0], height / 2 - scale * seen[:, 1], depth])
+        return np.column_stack([width / 2 + scale * projected[:, 0], height / 2 - scale * projected[:, 1], depth])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ class Plane:
     def on(film: Film, width: int, height: int) -> Plane:
         """The plane at the largest scale that shows the whole film."""
         extent = np.maximum(film.high - film.low, 1e-9 * max(float(np.abs(film.high).max()), 1.0))
-        free = 1 - 2 * PICTURE_MARGIN
-        return Plane((film.low + film.high) / 2, float(min(free * width / extent[0], free * height / extent[1])))
+        usable = 1 - 2 * PICTURE_MARGIN
+        return Plane((film.low + film.high) / 2, float(min(usable * width / extent[0], usable * height / extent[1])))
 
     def pixels(self, points: Array, width: int, height: int) -> Array:
         """(n, 3): pixels from the left, pixels from the top, 0."""
-        seen = (points - self.middle) * self.scale
-        return np.column_stack([width / 2 + seen[:, 0], height / 2 - seen[:, 1], np.zeros(len(points))])
+        projected = (points - self.middle) * self.scale
+        return np.column_stack([width / 2 + projected[:, 0], height / 2 - projected[:, 1], np.zeros(len(points))])
 
 
 __all__ = ["Camera", "Plane"]

@@ -19,7 +19,7 @@ def fitted_curves(found: Any, axes: Any = None) -> Any:
 
     axes: (2, quantities) axes of matplotlib to draw into; a new figure by default.
     """
-    names = list(dict.fromkeys(channel.name for one in found.experiments for channel in one.channels))
+    names = list(dict.fromkeys(channel.name for experiment in found.experiments for channel in experiment.channels))
     with style():
         if axes is None:
             figure = picture((4.2 * len(names) + 0.6, 4.2))
@@ -35,21 +35,21 @@ def fitted_curves(found: Any, axes: Any = None) -> Any:
 def _column(found: Any, name: str, column: Any) -> None:
     above, below = column
     several = len(found.experiments) > 1
-    for i, (one, motion, values) in enumerate(zip(found.experiments, found.motions, found.predicted, strict=True)):
+    for i, (experiment, motion, values) in enumerate(zip(found.experiments, found.motions, found.predicted, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
-        for channel, y in zip(one.channels, values, strict=True):
+        for channel, y in zip(experiment.channels, values, strict=True):
             if channel.name != name:
                 continue
             above.set_ylabel(axis_label(motion.series(channel.expression)))
-            times = np.unique(np.concatenate([np.linspace(motion.span[0], motion.span[1], CURVE_POINTS), one.times]))
+            times = np.unique(np.concatenate([np.linspace(motion.span[0], motion.span[1], CURVE_POINTS), experiment.times]))
             label = f"experiment {i + 1}" if several else "computed"
             above.plot(times, motion.at(times)[channel.expression], color=colour, label=label)
-            above.plot(one.times, channel.values, ".", color=colour if several else "0.25", ms=3,
+            above.plot(experiment.times, channel.values, ".", color=colour if several else "0.25", ms=3,
                        label=None if several else "measured")  # fmt: skip
-            below.plot(one.times, channel.values - y, ".", color=colour if several else "0.25", ms=3)
-            if one.fitted < len(one.times):
+            below.plot(experiment.times, channel.values - y, ".", color=colour if several else "0.25", ms=3)
+            if experiment.fitted < len(experiment.times):
                 for ax in column:
-                    ax.axvspan(one.times[one.fitted], one.times[-1], color="0.93", lw=0,
+                    ax.axvspan(experiment.times[experiment.fitted], experiment.times[-1], color="0.93", lw=0,
                                label="held out" if ax is above and not i else None)  # fmt: skip
     level = found.noise[name]
     below.axhspan(-2 * level, 2 * level, color=COLOURS[0], alpha=0.12, lw=0)

@@ -12,8 +12,8 @@ Array = NDArray[np.float64]
 
 def broken(t: Array, values: Array) -> tuple[Array, Array]:
     """The curve with a gap at each jump."""
-    where = jumps(t, values)
-    return np.insert(t, where, np.nan), np.insert(values, where, np.nan)
+    gaps = jumps(t, values)
+    return np.insert(t, gaps, np.nan), np.insert(values, gaps, np.nan)
 
 
 def jumps(t: Array, values: Array) -> NDArray[np.int_]:
@@ -32,17 +32,17 @@ def contact_intervals(motion: Record) -> list[tuple[float, float]]:
 def _changes_of_contact(motion: Record) -> list[tuple[float, int]]:
     """(time, number of faces in contact from then on) from the events only, since a file keeps nothing else."""
     changes: list[tuple[float, int]] = []
-    held: set[str] = set()
+    in_contact: set[str] = set()
     for event in motion.impacts:
         if event.kind == "landing":
-            held.add(event.constraint)
+            in_contact.add(event.constraint)
         elif event.kind == "leaving":
-            if event.constraint not in held:  # in contact from the beginning
+            if event.constraint not in in_contact:  # in contact from the beginning
                 changes = [(float(motion.t[0]), 1), *((time, count + 1) for time, count in changes)]
-            held.discard(event.constraint)
+            in_contact.discard(event.constraint)
         else:
             continue
-        changes.append((float(event.time), len(held)))
+        changes.append((float(event.time), len(in_contact)))
     return changes
 
 

@@ -39,10 +39,10 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
         for stable, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
             y = np.where(found.stable[:, j] == stable, found.amplitude[:, j], np.nan)
             if np.isfinite(y).any():
-                word = "stable" if stable else "unstable"
-                label, marker = None if word in drawn else word, "" if _runs(y) else "."
+                kind = "stable" if stable else "unstable"
+                label, marker = None if kind in drawn else kind, "" if _runs(y) else "."
                 ax.plot(found.values, y, style, color=colour, marker=marker, label=label)
-                drawn.add(word)
+                drawn.add(kind)
     low, high = np.nanmin(found.amplitude, initial=np.inf), np.nanmax(found.amplitude, initial=0.0)
     spine = np.where((found.backbone <= 2 * high) & (found.backbone >= 0), found.backbone, np.nan)
     if np.isfinite(spine).any() and low <= high:
@@ -58,23 +58,23 @@ def slow_flow(found: Any, parameters: Any, largest: float | None, ax: Any = None
     """Streamlines of averaged equations in the plane (r cos θ, r sin θ), stable regimes filled, others open; without a
     resonance ṙ over r."""
     figure, ax = _figure_of(ax, (5.4, 5.0))
-    least = float(found.free.least)
+    r_min = float(found.free.least)
     if found.resonance is None:
-        r = np.linspace(least, largest or 2 * max(least, 1.0), 401)[1:]
+        r = np.linspace(r_min, largest or 2 * max(r_min, 1.0), 401)[1:]
         ax.plot(r, found.rates(r, 0.0 * r, parameters)[0])
         ax.axhline(0, color="0.7", lw=0.8)
         ax.set_xlabel(f"r, {found.free.meaning}")
         ax.set_ylabel("dr/dt")
         return figure
     regimes = found.regimes(parameters)
-    far = largest or 1.6 * max((r for r, *_ in regimes), default=max(least, 1.0))
-    x = np.linspace(-far, far, 61)
+    r_max = largest or 1.6 * max((r for r, *_ in regimes), default=max(r_min, 1.0))
+    x = np.linspace(-r_max, r_max, 61)
     X, Y = np.meshgrid(x, x)
     r, theta = np.hypot(X, Y), np.arctan2(Y, X)
-    inside = (r > max(least, 0.03 * far)) & (r < far)
+    inside = (r > max(r_min, 0.03 * r_max)) & (r < r_max)
     with np.errstate(all="ignore"):
         r_rate, theta_rate = (
-            np.where(inside, rate, np.nan) for rate in found.rates(np.where(inside, r, far), theta, parameters)
+            np.where(inside, rate, np.nan) for rate in found.rates(np.where(inside, r, r_max), theta, parameters)
         )
     c, s = np.cos(theta), np.sin(theta)
     ax.streamplot(
@@ -121,7 +121,7 @@ def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[
     y = columns[1] if len(columns) > 1 else np.zeros_like(x)
     for kind in dict.fromkeys(stability):
         face = {"stable": "C0", "unstable": "white"}.get(kind, "0.7")
-        chosen = [one == kind for one in stability]
+        chosen = [state_kind == kind for state_kind in stability]
         edge = "C3" if kind == "unstable" else face
         ax.plot(x[chosen], y[chosen], "o", ms=7, mfc=face, mec=edge, label=kind)
     ax.set_xlabel(letters_of(names[0]))
@@ -136,8 +136,8 @@ def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[
 
 def _runs(y: np.ndarray) -> bool:
     """Whether a line is visible: two neighbouring values are finite."""
-    there = np.isfinite(y)
-    return bool((there[:-1] & there[1:]).any())
+    finite = np.isfinite(y)
+    return bool((finite[:-1] & finite[1:]).any())
 
 
 def growth(found: Any, ax: Any = None) -> Any:
@@ -160,7 +160,7 @@ def scatter(
 ) -> Any:  # fmt: skip
     """Points, small where there are many."""
     figure, ax = _figure_of(ax, figsize)
-    x, y = x[(seen := np.isfinite(x) & np.isfinite(y))], y[seen]
+    x, y = x[(finite := np.isfinite(x) & np.isfinite(y))], y[finite]
     if len(x) > POINTS_AS_PIXELS:
         alpha = float(np.clip(60 * POINTS_AS_PIXELS / len(x) / 100, 0.04, 0.6))
         ax.plot(x, y, ",", **{"color": "k", "alpha": alpha, "rasterized": True, **style})
@@ -193,11 +193,11 @@ def response(found: Any, ax: Any = None) -> Any:
         if len(axes) != 2:
             raise ModelError(f"ax= are two axes, for amplitude and phase, not {shown(ax)}")
         figure = axes[0].figure
-    for one, y in zip(axes, (found.amplitude, found.phase), strict=True):
+    for panel, y in zip(axes, (found.amplitude, found.phase), strict=True):
         marker = "" if _runs(np.where(found.settled, y, np.nan)) else "."
         jumps = np.abs(np.diff(y, prepend=y[0])) > np.pi if y is found.phase else np.zeros(len(y), dtype=bool)
-        one.plot(found.values, np.where(found.settled & ~jumps, y, np.nan), marker=marker)
-        one.plot(found.values[~found.settled], y[~found.settled], "o", mfc="white", color="C3", ms=4, label="not settled")
+        panel.plot(found.values, np.where(found.settled & ~jumps, y, np.nan), marker=marker)
+        panel.plot(found.values[~found.settled], y[~found.settled], "o", mfc="white", color="C3", ms=4, label="not settled")
     axes[0].set_ylabel(f"amplitude of {letters_of(found.of)}")
     axes[1].set_ylabel("phase, rad")
     axes[1].set_xlabel(letters_of(found.parameter))
@@ -223,16 +223,16 @@ def branch_curve(
     """A number over the parameter of a branch: stable solid, unstable dashed; special (kind, value, y) marked."""
     figure, ax = _figure_of(ax, (6.4, 4.0))
     for kind, style, colour in ((True, "-", "C0"), (False, "--", "C3")):
-        near = stable == kind
-        if not near.any():
+        on_stretch = stable == kind
+        if not on_stretch.any():
             continue
-        near[1:] |= stable[:-1] == kind  # lines meet
+        on_stretch[1:] |= stable[:-1] == kind  # lines meet
         drawn, label = False, "stable" if kind else "unstable"
-        for first, last in _stretches(near):
-            ax.plot(*_rounded(values[first:last], y[first:last]), style, color=colour, label=None if drawn else label)
+        for start, stop in _stretches(on_stretch):
+            ax.plot(*_rounded(values[start:stop], y[start:stop]), style, color=colour, label=None if drawn else label)
             drawn = True
-    for kind in dict.fromkeys(one[0] for one in special):
-        points = [one[1:] for one in special if one[0] == kind]
+    for kind in dict.fromkeys(point[0] for point in special):
+        points = [point[1:] for point in special if point[0] == kind]
         marker, colour = MARKS.get(kind, ("o", "k"))
         ax.plot(*np.array(points).T, marker, ms=7, color=colour, mec="k", mew=0.6, ls="", label=kind, zorder=3)
     ax.set_xlabel(letters_of(parameter))
@@ -247,13 +247,13 @@ def plane_curve(
     """A curve of special points in the plane of two parameters, values (n, 2), with its crossings (kind, (2,), residual)."""
     figure, ax = _figure_of(ax, (6.4, 4.0))
     colour = MARKS.get(kind, ("o", "C0"))[1]
-    known = ax.get_legend_handles_labels()[1]
+    labelled = ax.get_legend_handles_labels()[1]
     rim = [withStroke(linewidth=3.5, foreground="black" if ax.images or ax.collections else "white")]  # over colours too
     x, y = _rounded(values[:, 0], values[:, 1])
-    ax.plot(x, y, color=colour, path_effects=rim, label=None if kind in known else kind)
-    for name, at, _ in crossings:
-        ax.plot(*at, "o", ms=5, mfc="white", color=colour)
-        ax.annotate(name, at, textcoords="offset points", xytext=(5, 5), fontsize="small")
+    ax.plot(x, y, color=colour, path_effects=rim, label=None if kind in labelled else kind)
+    for name, point, _ in crossings:
+        ax.plot(*point, "o", ms=5, mfc="white", color=colour)
+        ax.annotate(name, point, textcoords="offset points", xytext=(5, 5), fontsize="small")
     ax.set_xlabel(letters_of(parameters[0]))
     ax.set_ylabel(letters_of(parameters[1]))
     ax.legend()
@@ -281,12 +281,12 @@ def _stretches(chosen: np.ndarray) -> list[tuple[int, int]]:
 def _rounded(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A smooth curve through points in order: cubics over the arc length of the polygon that do not overshoot."""
     step = np.hypot(np.diff(x) / (np.ptp(x) or 1.0), np.diff(y) / (np.ptp(y) or 1.0))
-    keep = np.append(True, step > 0)
-    if keep.sum() < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
+    distinct = np.append(True, step > 0)
+    if distinct.sum() < 3 or not (np.isfinite(x).all() and np.isfinite(y).all()):
         return x, y
     s = np.concatenate([[0.0], np.cumsum(step[step > 0])])
     fine = np.unique(np.concatenate([s, np.linspace(0, s[-1], 400)]))
-    return PchipInterpolator(s, x[keep])(fine), PchipInterpolator(s, y[keep])(fine)
+    return PchipInterpolator(s, x[distinct])(fine), PchipInterpolator(s, y[distinct])(fine)
 
 
 def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
@@ -298,12 +298,12 @@ def basin_map(found: Any, columns: list[int], ax: Any = None) -> Any:
     colours = ["white", "0.6", *(shades[k % len(shades)] for k in range(max(1, len(found.attractors))))]
     norm = BoundaryNorm(np.arange(len(colours) + 1) - 2.5, len(colours))
     ax.pcolormesh(*found.axes, found.labels.T, cmap=ListedColormap(colours), norm=norm, shading="nearest", rasterized=True)
-    for k, one in enumerate(found.attractors):
-        few = one.kind.startswith("period")
-        size = 26 if few else 1
+    for k, attractor in enumerate(found.attractors):
+        periodic = attractor.kind.startswith("period")
+        size = 26 if periodic else 1
         ax.scatter(
-            one.points[:, columns[0]], one.points[:, columns[1]], s=size, color=colours[2 + k], edgecolors="k",
-            linewidths=0.8 if few else 0, label=f"{one.kind}, {100 * one.share:.3g} %", zorder=3,
+            attractor.points[:, columns[0]], attractor.points[:, columns[1]], s=size, color=colours[2 + k], edgecolors="k",
+            linewidths=0.8 if periodic else 0, label=f"{attractor.kind}, {100 * attractor.share:.3g} %", zorder=3,
         )  # fmt: skip
     ax.set_xlim(found.axes[0][[0, -1]])
     ax.set_ylim(found.axes[1][[0, -1]])

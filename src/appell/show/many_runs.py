@@ -22,15 +22,17 @@ def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
     number for each run is drawn over the varied quantities: over one axis as points, over two as a map, over none as its
     distribution.
     """
-    shown = [dataset[name] for name in names or _all(dataset)]
+    variables = [dataset[name] for name in names or _all(dataset)]
     with style():
-        if "point" in dataset.dims and not names and len(shown) > 1:
-            x, y = (np.ravel(v.values) for v in shown[:2])
-            return scatter(x, y, _symbol(shown[0]), _symbol(shown[1]), ax)
-        if ax is not None and len(shown) > 1:
-            raise ModelError(f"ax= takes one variable, not {len(shown)}; name it: plot('{_symbol(shown[0])}', ax=ax)")
-        figure = picture((6.4, 2.6 * len(shown))) if ax is None else ax.figure
-        for axes, variable in zip(figure.subplots(len(shown), squeeze=False)[:, 0] if ax is None else [ax], shown, strict=True):
+        if "point" in dataset.dims and not names and len(variables) > 1:
+            x, y = (np.ravel(v.values) for v in variables[:2])
+            return scatter(x, y, _symbol(variables[0]), _symbol(variables[1]), ax)
+        if ax is not None and len(variables) > 1:
+            raise ModelError(f"ax= takes one variable, not {len(variables)}; name it: plot('{_symbol(variables[0])}', ax=ax)")
+        figure = picture((6.4, 2.6 * len(variables))) if ax is None else ax.figure
+        for axes, variable in zip(
+            figure.subplots(len(variables), squeeze=False)[:, 0] if ax is None else [ax], variables, strict=True
+        ):
             _panel(axes, dataset, variable)
     return figure
 
@@ -42,11 +44,11 @@ def _all(dataset: Any) -> list[str]:
 
 
 def _panel(ax: Any, dataset: Any, variable: Any) -> None:
-    along = next((d for d in ("t", "sample", "point") if d in variable.dims), None)
-    axes = [dataset[d] for d in variable.dims if d not in ("run", "start", along)]  # the axes of a sweep
+    time_axis = next((d for d in ("t", "sample", "point") if d in variable.dims), None)
+    axes = [dataset[d] for d in variable.dims if d not in ("run", "start", time_axis)]  # the axes of a sweep
     varied = [v for v in dataset.coords.values() if v.attrs.get("role") in ("parameter", "start")]
-    if along is not None:
-        _curves(ax, dataset, variable, along)
+    if time_axis is not None:
+        _curves(ax, dataset, variable, time_axis)
     elif len(axes) == 2 and len(variable.dims) == 2:
         mesh = ax.pcolormesh(axes[1], axes[0], variable.values, shading="nearest", rasterized=True)
         ax.figure.colorbar(mesh, ax=ax, label=_label(variable))
@@ -72,11 +74,13 @@ def _panel(ax: Any, dataset: Any, variable: Any) -> None:
         ax.set_ylabel("runs")
 
 
-def _curves(ax: Any, dataset: Any, variable: Any, along: str) -> None:
-    values = variable.transpose(..., along).values.reshape(-1, variable.sizes[along])
-    t = np.broadcast_to(dataset["t"].transpose(..., along).values, variable.transpose(..., along).shape).reshape(values.shape)
+def _curves(ax: Any, dataset: Any, variable: Any, time_axis: str) -> None:
+    values = variable.transpose(..., time_axis).values.reshape(-1, variable.sizes[time_axis])
+    t = np.broadcast_to(dataset["t"].transpose(..., time_axis).values, variable.transpose(..., time_axis).shape).reshape(
+        values.shape
+    )
     chosen = np.unique(np.linspace(0, len(values) - 1, min(len(values), CURVES_DRAWN)).astype(int))
-    mark = "." if along == "point" else "-"
+    mark = "." if time_axis == "point" else "-"
     opaque = float(np.clip(20 / len(chosen), 0.1, 1.0))
     for k in chosen:
         ax.plot(t[k], values[k], mark, ms=2, color=COLOURS[0], alpha=opaque, lw=0.9)

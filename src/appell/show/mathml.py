@@ -80,10 +80,10 @@ def mathml(source: str, *, block: bool) -> str:
 
 def is_plain(result: str) -> bool:
     """Whether all elements and attributes are allowed ones: \\href, \\style and \\class would add others."""
-    tags, rest = TAG.findall(result), TAG.sub("", result)
+    tags, remainder = TAG.findall(result), TAG.sub("", result)
     attributes = (name for _, inside in tags for name in ATTRIBUTE.findall(inside))
-    known = all(name in ELEMENTS for name, _ in tags) and all(name in ATTRIBUTES for name in attributes)
-    return known and "<" not in rest and ">" not in rest
+    allowed = all(name in ELEMENTS for name, _ in tags) and all(name in ATTRIBUTES for name in attributes)
+    return allowed and "<" not in remainder and ">" not in remainder
 
 
 __all__ = ["available", "mathml"]

@@ -42,7 +42,7 @@ def _superposed(motion: Any, scene: Any) -> NDArray[np.uint8]:
     frames = 41
     painter = Painter(film(scene_of(motion, scene), motion, frames=frames), *MODE_PANEL, trail=False, clock=False)
     paper = np.full((MODE_PANEL[1], MODE_PANEL[0], 3), 255.0)
-    for part, darkness in SWING_PHASES:
-        shown = painter.frame(round(part * (frames - 1))).astype(float)
-        paper = np.minimum(paper, 255.0 - darkness * (255.0 - shown))
+    for phase, darkness in SWING_PHASES:
+        frame = painter.frame(round(phase * (frames - 1))).astype(float)
+        paper = np.minimum(paper, 255.0 - darkness * (255.0 - frame))
     return paper.astype(np.uint8)

@@ -25,10 +25,10 @@ class Packer:
         values = np.ascontiguousarray(array, dtype="<f4")
         bits = values.reshape(len(values), -1).view("<u4") if values.size else np.zeros((0, 1), "<u4")
         bits = np.concatenate([bits[:1], np.diff(bits, axis=0)]) if len(bits) else bits
-        place = {"at": self.count, "shape": list(values.shape)}
+        reference = {"at": self.count, "shape": list(values.shape)}
         self.parts.append(bits.ravel())
         self.count += values.size
-        return place
+        return reference
 
     def numbers(self) -> str:
         """All arrays as text."""

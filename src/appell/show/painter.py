@@ -67,16 +67,16 @@ class Painter:
         corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * [self.width, self.height]
         self._draw(renderer, Stroke(0, corners, fill=to_rgb(PAPER), closed=True))
         self._strokes = []
-        words: list[tuple[TextLabel, Array]] = []
+        labels: list[tuple[TextLabel, Array]] = []
         for shape in self.film.shapes:
             if isinstance(shape, TextLabel):
-                words.append((shape, self._project(_at(shape.p, k))[0]))
+                labels.append((shape, self._project(_at(shape.p, k))[0]))
             else:
                 PAINTERS[type(shape)](self, shape, k)
         for stroke in self._strokes if self.film.flat else sorted(self._strokes, key=lambda s: -s.depth):
             self._draw(renderer, stroke)
-        for shape, at in words:
-            self._text(renderer, at[0] + 6, at[1] + 4, shape.text, shape.colour)
+        for shape, position in labels:
+            self._text(renderer, position[0] + 6, position[1] + 4, shape.text, shape.colour)
         if self.clock:
             self._text(renderer, 12, self.height - 12, f"t = {self.film.t[k]:.2f} s", "grey")
         return np.asarray(renderer.buffer_rgba())[:, :, :3].copy()
@@ -109,14 +109,14 @@ class Painter:
     # -- shapes --------------------------------------------------------------------------------------------------------
 
     def _line(self, line: Polyline, k: int) -> None:
-        seen = self._project(_at(line.points, k))
+        projected = self._project(_at(line.points, k))
         colour, fill = ink(line.colour), ink(line.fill) if line.fill else None
-        depth = float(seen[:, 2].mean())
+        depth = float(projected[:, 2].mean())
         if line.cased:
-            self._strokes.append(Stroke(depth, seen, ink("ink"), line.width))
-            self._strokes.append(Stroke(depth, seen, colour, max(line.width - 2.4, 1)))
+            self._strokes.append(Stroke(depth, projected, ink("ink"), line.width))
+            self._strokes.append(Stroke(depth, projected, colour, max(line.width - 2.4, 1)))
             return
-        self._strokes.append(Stroke(depth, seen, colour, line.width, fill, fill is not None, line.dashed))
+        self._strokes.append(Stroke(depth, projected, colour, line.width, fill, fill is not None, line.dashed))
 
     def _dot(self, dot: Dot, k: int) -> None:
         x, y, depth = self._project(_at(dot.p, k))[0]
@@ -132,23 +132,25 @@ class Painter:
         length = float(np.hypot(*d))
         if length < 2:
             return
-        along, across = d / length, np.array([-d[1], d[0]]) / length
+        direction, normal = d / length, np.array([-d[1], d[0]]) / length
         head = min(11.0, 0.6 * length)
-        neck = b[:2] - head * along
+        neck = b[:2] - head * direction
         colour, depth = ink(shaft.colour), float(min(a[2], b[2]))
-        tip = np.stack([b[:2], neck + 0.4 * head * across, neck - 0.4 * head * across])
+        tip = np.stack([b[:2], neck + 0.4 * head * normal, neck - 0.4 * head * normal])
         self._strokes.append(Stroke(depth, np.stack([a[:2], neck]), colour, 2.2))
         self._strokes.append(Stroke(depth, tip, None, 0, colour, closed=True))
 
     def _track(self, track: Track, k: int) -> None:
         if self.trail and k > 0:
-            seen = self._project(track.p[: k + 1])
+            projected = self._project(track.p[: k + 1])
             if self.film.flat:
-                self._strokes.append(Stroke(0.0, seen, ink(track.colour), 1.3, alpha=0.8))
+                self._strokes.append(Stroke(0.0, projected, ink(track.colour), 1.3, alpha=0.8))
                 return
-            for part in np.array_split(seen, max(1, len(seen) // 12)):  # in pieces, so that solids hide what is behind them
-                i = int(np.flatnonzero((seen == part[0]).all(axis=1))[0]) if len(part) else 0
-                piece = seen[i : i + len(part) + 1]
+            for section in np.array_split(
+                projected, max(1, len(projected) // 12)
+            ):  # in pieces, so that solids hide what is behind them
+                i = int(np.flatnonzero((projected == section[0]).all(axis=1))[0]) if len(section) else 0
+                piece = projected[i : i + len(section) + 1]
                 self._strokes.append(Stroke(float(piece[:, 2].mean()), piece, ink(track.colour), 1.3, alpha=0.8))
 
     def _solid(self, solid: Solid, k: int) -> None:
@@ -162,7 +164,7 @@ class Painter:
                 self._strokes.append(Stroke(0.0, self._project(world(mark)), ink("ink"), 1.2))
             return
         vertices = world(solid.mesh.vertices)
-        seen = self._project(vertices)
+        projected = self._project(vertices)
         corners = vertices[solid.mesh.triangles]
         normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
         length = np.linalg.norm(normal, axis=1)
@@ -173,14 +175,14 @@ class Painter:
         for triangle, light, front in zip(solid.mesh.triangles, bright, facing, strict=True):
             if front <= 0 and solid.opacity == 1:
                 continue
-            points = seen[triangle]
+            points = projected[triangle]
             shade = np.clip(flat * light, 0, 1)
             edge = shade if solid.opacity == 1 else None
             self._strokes.append(Stroke(float(points[:, 2].mean()), points, edge, 0.6, shade, closed=True, alpha=solid.opacity))
         dark = np.clip(flat * 0.45, 0, 1)
         bias = 0.004 * float(np.abs(self.film.high - self.film.low).max())
         for pair in solid.mesh.edges:
-            points = seen[pair]
+            points = projected[pair]
             alpha = min(1.0, solid.opacity + 0.25)
             self._strokes.append(Stroke(float(points[:, 2].mean()) - bias, points, dark, 0.9, alpha=alpha))
 

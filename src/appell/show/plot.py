@@ -79,15 +79,15 @@ def plot(motion: Record, *what: Any, against: Any = None, compare: Any = (), axe
         return _portraits(motion, what, against, compare, axes)
     panels, subjects = _panels(motion, what), _subjects(motion, compare)
     with style():
-        figure, places = figures.stacked([panel.height for panel in panels], axes)
-        for place, panel in zip(places, panels, strict=True):
-            panel.draw(place, subjects, panel)
+        figure, panel_axes = figures.stacked([panel.height for panel in panels], axes)
+        for ax, panel in zip(panel_axes, panels, strict=True):
+            panel.draw(ax, subjects, panel)
             times = np.concatenate([s.motion.t for s in subjects])
             if np.ptp(times) > 0:
-                place.set_xlim(times.min(), times.max())
-        places[-1].set_xlabel("$t$ (s)")
+                ax.set_xlim(times.min(), times.max())
+        panel_axes[-1].set_xlabel("$t$ (s)")
         if axes is None:
-            figures.finish(figure, motion, places[0])
+            figures.finish(figure, motion, panel_axes[0])
     return figure
 
 
@@ -96,14 +96,14 @@ def plot_path(motion: Record, x: Any, y: Any, *, compare: Any = (), axes: Any = 
     subjects = _subjects(motion, compare)
     pairs = [(s.fine.series(x), s.fine.series(y)) for s in subjects]
     with style():
-        across, up = (np.concatenate([pair[i].values for pair in pairs]) for i in (0, 1))
-        figure, (place,) = figures.of_path(across, up, axes)
+        horizontal, vertical = (np.concatenate([pair[i].values for pair in pairs]) for i in (0, 1))
+        figure, (ax,) = figures.of_path(horizontal, vertical, axes)
         for subject, pair, (colour, _) in zip(subjects, pairs, looks(len(pairs)), strict=True):
-            _draw_portrait(place, subject, *pair, colour, DASHES[0], subject.name)
-        _label_portrait(place, pairs[0][0], [pairs[0][1]], len(subjects) > 1)
-        place.set_aspect("equal", adjustable="datalim" if axes is not None else "box")
+            _draw_portrait(ax, subject, *pair, colour, DASHES[0], subject.name)
+        _label_portrait(ax, pairs[0][0], [pairs[0][1]], len(subjects) > 1)
+        ax.set_aspect("equal", adjustable="datalim" if axes is not None else "box")
         if axes is None:
-            figures.finish(figure, motion, place)
+            figures.finish(figure, motion, ax)
     return figure
 
 
@@ -112,14 +112,14 @@ def plot_phase(motion: Record, *coordinates: Any, compare: Any = (), axes: Any =
     chosen = coordinates or motion.coordinate_names
     subjects = _subjects(motion, compare)
     with style():
-        figure, places = figures.grid(len(chosen), axes, legend=len(subjects) > 1)
-        for place, q in zip(places, chosen, strict=True):
+        figure, all_axes = figures.grid(len(chosen), axes, legend=len(subjects) > 1)
+        for ax, q in zip(all_axes, chosen, strict=True):
             for subject, (colour, _) in zip(subjects, looks(len(subjects)), strict=True):
                 pair = subject.fine.series(q), subject.fine.series(f"{q}.d")
-                _draw_portrait(place, subject, *pair, colour, DASHES[0], subject.name)
-                _label_portrait(place, pair[0], [pair[1]], len(subjects) > 1 and place is places[min(2, len(places) - 1)])
+                _draw_portrait(ax, subject, *pair, colour, DASHES[0], subject.name)
+                _label_portrait(ax, pair[0], [pair[1]], len(subjects) > 1 and ax is all_axes[min(2, len(all_axes) - 1)])
         if axes is None:
-            figures.finish(figure, motion, places[0])
+            figures.finish(figure, motion, all_axes[0])
     return figure
 
 
@@ -128,19 +128,19 @@ def plot_phase(motion: Record, *coordinates: Any, compare: Any = (), axes: Any =
 
 def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
     """The default panels; or one for each named panel and list in `what`, and one for all single keys."""
-    named = panels_by_name(motion)
+    by_name = panels_by_name(motion)
     if not what:
-        return [named[name] for name in DEFAULT if named[name].keys and (name != "residual" or _has_rows(motion))]
+        return [by_name[name] for name in DEFAULT if by_name[name].keys and (name != "residual" or _has_rows(motion))]
     panels: list[Panel] = []
-    single: list[Any] = []
+    single_keys: list[Any] = []
     for item in what:
-        if isinstance(item, str) and item in named and item not in motion.coordinate_names:
-            panels.append(named[item])
+        if isinstance(item, str) and item in by_name and item not in motion.coordinate_names:
+            panels.append(by_name[item])
         elif isinstance(item, list | tuple):
             panels.append(Panel(tuple(item)))
         else:
-            single.append(item)
-    panels = ([Panel(tuple(single))] if single else []) + panels
+            single_keys.append(item)
+    panels = ([Panel(tuple(single_keys))] if single_keys else []) + panels
     if any(not panel.keys for panel in panels):
         raise ModelError(f"there is nothing to draw: {motion.name} has no {' or '.join(map(str, what))}")
     return panels
@@ -148,14 +148,14 @@ def _panels(motion: Record, what: tuple[Any, ...]) -> list[Panel]:
 
 def _subjects(motion: Record, compare: Any) -> list[DrawnMotion]:
     """The motion and those compared with it: a motion, a list of them, or label → motion or external data."""
-    single = isinstance(compare, Record) or _is_data(compare)
-    table = isinstance(compare, Mapping) and not single
-    listed: Any = [compare] if single else [] if table else items_of(compare, "compare=")
-    given: Any = compare
-    named: dict[Any, Any] = dict(given) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
-    named = {str(name): m if isinstance(m, Record) else ForeignData(str(name), m, motion) for name, m in named.items()}
-    first = motion.name if table or not named else f"{motion.name} 1"
-    return [DrawnMotion(m, m.fine(CURVE_POINTS), name) for name, m in {first: motion, **named}.items()]
+    one_motion = isinstance(compare, Record) or _is_data(compare)
+    table = isinstance(compare, Mapping) and not one_motion
+    listed: Any = [compare] if one_motion else [] if table else items_of(compare, "compare=")
+    mapping: Any = compare
+    compared: dict[Any, Any] = dict(mapping) if table else {f"{motion.name} {k}": m for k, m in enumerate(listed, start=2)}
+    compared = {str(name): m if isinstance(m, Record) else ForeignData(str(name), m, motion) for name, m in compared.items()}
+    own_name = motion.name if table or not compared else f"{motion.name} 1"
+    return [DrawnMotion(m, m.fine(CURVE_POINTS), name) for name, m in {own_name: motion, **compared}.items()]
 
 
 def _is_data(compare: Any) -> bool:
@@ -180,19 +180,19 @@ class PanelCurve:
 
 def _curves(subjects: Sequence[DrawnMotion], panel: Panel, *, sampled: bool = False) -> Iterator[PanelCurve]:
     """A quantity keeps its colour in every panel; motions differ by dashes, or by colour where a panel has one quantity."""
-    single = len(panel.keys) == 1 and len(subjects) > 1
+    one_quantity = len(panel.keys) == 1 and len(subjects) > 1
     for k, subject in enumerate(subjects):
         record = subject.motion if sampled else subject.fine
         for key, (colour, dash) in zip(panel.keys, _looks_of(subject.motion, panel.keys), strict=True):
             if not record.has(key):
                 continue
             series = record.series(key)
-            if single:
+            if one_quantity:
                 colour, dash = looks(len(subjects))[k]
             elif len(subjects) > 1:
                 dash = DASHES[k % len(DASHES)]
-            name = subject.name.replace("$", r"\$") if single else typeset(series)
-            if len(subjects) > 1 and not single:
+            name = subject.name.replace("$", r"\$") if one_quantity else typeset(series)
+            if len(subjects) > 1 and not one_quantity:
                 name = f"{name}, {subject.name}".replace("_", r"\_") if k else name
             yield PanelCurve(subject, series, colour, dash, name)
 
@@ -223,8 +223,8 @@ def draw_held(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> None
     """Sampled values held from one reading to the next, as steps."""
     curves = list(_curves(subjects, panel))
     for c in curves:
-        look = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9}
-        axes.step(c.subject.fine.t, c.series.values, where="post", label=c.name, **look)
+        line = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9}
+        axes.step(c.subject.fine.t, c.series.values, where="post", label=c.name, **line)
     _label(axes, curves, panel)
 
 
@@ -242,8 +242,8 @@ def _mark_impacts(axes: Axes, motion: Record) -> None:
     """A small tick on the time axis at each impact, unless there are so many that they would form a band."""
     times = [impact.time for impact in motion.impacts if impact.kind == "impact"] + [event.time for event in motion.resets]
     if 0 < len(times) <= SPARSE:
-        look: dict[str, Any] = {"marker": "|", "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}
-        axes.plot(times, np.zeros(len(times)), color="#555555", transform=axes.get_xaxis_transform(), **look)
+        tick: dict[str, Any] = {"marker": "|", "markersize": 5, "markeredgewidth": 0.7, "linestyle": "none"}
+        axes.plot(times, np.zeros(len(times)), color="#555555", transform=axes.get_xaxis_transform(), **tick)
 
 
 def _mark_contacts(axes: Axes, motion: Record) -> None:
@@ -267,12 +267,12 @@ def draw_magnitudes(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -
     drawn = []
     for c in _curves(subjects, panel, sampled=True):
         values = np.abs(c.series.values)
-        seen = values > 0
-        drawn.append(values[seen])
+        positive = values > 0
+        drawn.append(values[positive])
         dots = {"marker": "o", "markersize": 2.2} if len(values) <= SPARSE else {}
-        if seen.any():
-            look = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9, "label": c.name, **dots}
-            axes.semilogy(c.subject.motion.t[seen], values[seen], **look)
+        if positive.any():
+            line = {"color": c.colour, "linestyle": c.dash, "linewidth": 0.9, "label": c.name, **dots}
+            axes.semilogy(c.subject.motion.t[positive], values[positive], **line)
     values = np.concatenate(drawn)
     if values.size:
         high = values.max()
@@ -314,31 +314,31 @@ def _portraits(motion: Record, what: Iterable[Any], against: Any, compare: Any, 
         raise ModelError(f"say what is drawn against {against}: motion.plot({against}.d, against={against})")
     subjects = _subjects(motion, compare)
     with style():
-        figure, (place,) = figures.grid(1, axes, legend=len(keys) * len(subjects) > 1)
+        figure, (ax,) = figures.grid(1, axes, legend=len(keys) * len(subjects) > 1)
         for c in _curves(subjects, Panel(tuple(keys))):
-            _draw_portrait(place, c.subject, c.subject.fine.series(against), c.series, c.colour, c.dash, c.name)
+            _draw_portrait(ax, c.subject, c.subject.fine.series(against), c.series, c.colour, c.dash, c.name)
         series = [subjects[0].fine.series(key) for key in keys]
-        _label_portrait(place, subjects[0].fine.series(against), series, len(keys) * len(subjects) > 1)
+        _label_portrait(ax, subjects[0].fine.series(against), series, len(keys) * len(subjects) > 1)
         if axes is None:
-            figures.finish(figure, motion, place)
+            figures.finish(figure, motion, ax)
     return figure
 
 
-def _draw_portrait(place: Axes, subject: DrawnMotion, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
+def _draw_portrait(ax: Axes, subject: DrawnMotion, x: Series, y: Series, colour: str, dash: str, name: str) -> None:
     """A curve in the plane, interrupted at jumps; its start is an open dot, its end a filled one."""
     cut = np.union1d(jumps(subject.fine.t, x.values), jumps(subject.fine.t, y.values))
-    place.plot(np.insert(x.values, cut, np.nan), np.insert(y.values, cut, np.nan), color=colour, linestyle=dash, label=name)
+    ax.plot(np.insert(x.values, cut, np.nan), np.insert(y.values, cut, np.nan), color=colour, linestyle=dash, label=name)
     dot: dict[str, Any] = {"marker": "o", "ms": 4.5, "color": colour, "clip_on": False, "zorder": 3}
-    place.plot(x.values[:1], y.values[:1], mfc="white", **dot)
-    place.plot(x.values[-1:], y.values[-1:], **dot)
+    ax.plot(x.values[:1], y.values[:1], mfc="white", **dot)
+    ax.plot(x.values[-1:], y.values[-1:], **dot)
 
 
-def _label_portrait(place: Axes, x: Series, y: Sequence[Series], several: bool) -> None:
-    place.set_xlabel(axis_label(x))
-    place.set_ylabel(_shared_label(y, ""))
-    place.locator_params(nbins=7, steps=[1, 2, 5, 10])
+def _label_portrait(ax: Axes, x: Series, y: Sequence[Series], several: bool) -> None:
+    ax.set_xlabel(axis_label(x))
+    ax.set_ylabel(_shared_label(y, ""))
+    ax.locator_params(nbins=7, steps=[1, 2, 5, 10])
     if several:
-        _legend(place, 1, 3.0)
+        _legend(ax, 1, 3.0)
 
 
 __all__ = ["COLOURS", "Panel", "latex", "plot", "plot_path", "plot_phase", "style"]

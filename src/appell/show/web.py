@@ -45,11 +45,11 @@ def three() -> str | None:
     text = path.read_text("utf-8")
     exported = re.search(r"export\s*\{([^}]*)\}\s*;?\s*(?://#.*)?\s*$", text)
     names = {} if exported is None else dict(re.findall(r"(\w+) as (\w+)", exported[1]))
-    inner = next((inside for inside, outside in names.items() if outside == "THREE"), None)
-    if exported is None or inner is None or re.search(r"^\s*import[\s{]", text, re.MULTILINE):
+    internal = next((inside for inside, outside in names.items() if outside == "THREE"), None)
+    if exported is None or internal is None or re.search(r"^\s*import[\s{]", text, re.MULTILINE):
         return None
     body = text[: exported.start()].replace("</script", "<\\/script")
-    return f'(() => {{"use strict";\n{body}\nappell.THREE = {inner};\n}})();'
+    return f'(() => {{"use strict";\n{body}\nappell.THREE = {internal};\n}})();'
 
 
 # -- films -------------------------------------------------------------------------------------------------------------
@@ -102,8 +102,8 @@ def _solid(shape: Solid, mesh: int, packer: Packer) -> dict[str, Any]:
 
 def _shape(shape: Polyline | Dot | Shaft | Track | TextLabel, packer: Packer) -> dict[str, Any]:
     if isinstance(shape, Polyline):
-        look = {"width": shape.width, "dashed": shape.dashed, "fill": shape.fill, "cased": shape.cased}
-        return {"kind": "line", "name": shape.name, "p": packer.add(shape.points), "colour": shape.colour, **look}
+        line = {"width": shape.width, "dashed": shape.dashed, "fill": shape.fill, "cased": shape.cased}
+        return {"kind": "line", "name": shape.name, "p": packer.add(shape.points), "colour": shape.colour, **line}
     if isinstance(shape, Dot):
         return {"kind": "dot", "name": shape.name, "p": packer.add(shape.p), "colour": shape.colour, "radius": shape.radius,
                 "open": shape.open}  # fmt: skip

@@ -63,7 +63,7 @@ BREAKAGES = [
     Breakage(
         "a jump elsewhere on a surface counts as one where a motion crosses it",
         "simulate/jumps_crossed.py",
-        ' and share * abs(2 * found.at - 1) <= nearest:',
+        ' and fraction * abs(2 * crossed.at - 1) <= nearest:',
         ':',
         {
             "unmarked_jumps.surfaces_crossed_beside_jumps": (0, 2, 5),
