@@ -92,12 +92,12 @@ def tolerance(atol: Any) -> Any:
     """A positive number, or one for each entry of the state."""
     if type(atol) is float:
         return absolute(atol)
-    given = as_array(atol, "atol=")
-    if given.ndim == 0:
+    values = as_array(atol, "atol=")
+    if values.ndim == 0:
         return absolute(atol)
-    if not given.size:
+    if not values.size:
         raise ModelError("atol= is empty: give one number, or one for each entry of the state")
-    return np.array([absolute(one) for one in reals(given, "atol=").ravel()])
+    return np.array([absolute(value) for value in reals(values, "atol=").ravel()])
 
 
 SAME_METHOD = {"dopri5": ("RK45", "ode45"), "dop853": ("DOP853", "Vern8"), "radau": ("LSODA", "BDF", "ode15s", "stiff")}
@@ -142,8 +142,8 @@ def times_between(times: Any, t0: float, t1: float) -> Array:
     array = np.atleast_1d(reals(times, "times="))
     if np.ndim(times) == 0 and not min(t0, t1) <= within_ends(array, t0, t1)[0] <= max(t0, t1):
         count = shown(times)
-        many = f"np.linspace({t0:g}, {t1:g}, {count})"
-        raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {count} of them give {many}")
+        example = f"np.linspace({t0:g}, {t1:g}, {count})"
+        raise ModelError(f"times= lists times between since = {t0:g} and until = {t1:g}; for {count} of them give {example}")
     direction, array = 1.0 if t1 >= t0 else -1.0, within_ends(array, t0, t1)
     if array.ndim != 1 or not np.isfinite(array).all() or (np.diff(array) * direction < 0).any():
         raise ModelError("times= must be finite and in the order of the run")

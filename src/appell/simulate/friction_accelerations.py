@@ -34,27 +34,27 @@ def mode_at(run: Run, t: float, q: Array, v: Array) -> Mode:
 
 def _settled(run: Run) -> Callable[[float, Array, Array], ModeCourse]:
     """(t, q, v) → the course that starts there, in its mode, without impacts."""
-    whole = without_resets(prepare(run, None, "dop853", "raise").loop)
-    loop = whole.loop if isinstance(whole, BreakLoop) else whole
+    prepared = without_resets(prepare(run, None, "dop853", "raise").loop)
+    loop = prepared.loop if isinstance(prepared, BreakLoop) else prepared
     if not isinstance(loop, FrictionLoop):  # it goes from surface to surface, and this is one state
-        whole = loop = with_friction(run, None, "dop853", "raise").loop
+        prepared = loop = with_friction(run, None, "dop853", "raise").loop
     assert isinstance(loop, FrictionLoop)
 
-    def at(t: float, q: Array, v: Array) -> ModeCourse:
+    def course_at(t: float, q: Array, v: Array) -> ModeCourse:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
-        p = whole.branches.parameters(run.p, t) if isinstance(whole, BreakLoop) else run.p
+        p = prepared.branches.parameters(run.p, t) if isinstance(prepared, BreakLoop) else run.p
         course = friction_course(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
         settle(course, Happened())  # as it is, without impacts
         return course
 
-    return at
+    return course_at
 
 
 def accelerations_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tuple[Array, Array]]:
     """(t, q, v) → (a, Λ) of a run, for one state or a batch: in the mode that holds there."""
     settled, rows = _settled(run), friction_functions(run.system, run.form).layout.m
 
-    def one(t: float, q: Array, v: Array) -> tuple[Array, Array]:
+    def solved(t: float, q: Array, v: Array) -> tuple[Array, Array]:
         answer = answer_here(settled(t, q, v))
         return answer.x, answer.lam[:rows]
 
@@ -63,15 +63,15 @@ def accelerations_of(run: Run) -> Callable[[ArrayLike, ArrayLike, ArrayLike], tu
         try:
             q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
             if q.ndim == 1 and v.ndim == 1:
-                return one(float(np.asarray(t)), q, v)
+                return solved(float(np.asarray(t)), q, v)
             count = len(q) if q.ndim == 2 else len(v)
             times = np.broadcast_to(np.asarray(t, dtype=float), (count,))
             q, v = (np.broadcast_to(x, (count, x.shape[-1])) for x in (q, v))
             states = zip(times, q, v, strict=True)
-            found = [one(float(time), a, b) for time, a, b in states]
+            solutions = [solved(float(time), a, b) for time, a, b in states]
         except UndeterminedFriction as error:
             raise SingularConfiguration(str(error)) from None
-        return np.array([a for a, _ in found]), np.array([lam for _, lam in found])
+        return np.array([a for a, _ in solutions]), np.array([lam for _, lam in solutions])
 
     return acceleration
 

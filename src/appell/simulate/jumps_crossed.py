@@ -28,16 +28,16 @@ def jumps_crossed(motion: Motion) -> list[str]:
     """A sentence for each surface with a jump that a motion crosses."""
     if not (hidden := jumps_in(motion.system)) or len(motion.t) < 2:
         return []
-    found = []
+    sentences = []
     for jump in hidden:
         time = _crossing(motion, jump)
         if time is not None:
-            found.append(
+            sentences.append(
                 f"{jump.what} jumps where {jump.surface} = 0, and the motion crosses it at t = {time:.6g}: that is a blow,"
                 " which no equation of motion holds. Describe a wall with ap.Unilateral, or give a function that is continuous"
                 " there"
             )
-    return found
+    return sentences
 
 
 def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
@@ -45,37 +45,39 @@ def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
     symbols: list[Any] = sorted(jump.expression.free_symbols, key=str)
     try:
         times = motion_zeros(motion, jump.surface, edges_of(motion)).time[:CROSSINGS_EXAMINED]
-        there = motion.at(times) if len(times) else None
+        crossings = motion.at(times) if len(times) else None
     except AppellError:  # a step across the jump cannot be repeated: samples on both sides of it remain
         return _between_samples(motion, jump, symbols)
-    if there is None:
+    if crossings is None:
         return None
-    states = there[symbols]  # parameters, too: inputs change in time
-    rates = np.stack([_rates(there, s) for s in symbols], axis=-1)
+    states = crossings[symbols]  # parameters, too: inputs change in time
+    rates = np.stack([_rates(crossings, s) for s in symbols], axis=-1)
     crossing = crossing_finder(jump, symbols)
     for time, state, rate in zip(times, states, rates, strict=True):
         nearest = np.inf
-        for share in AROUND_CROSSING:
-            way = share * (motion.t[-1] - motion.t[0]) * rate
-            found = crossing(list(state - way), list(state + way))
-            if found is None:
+        for fraction in AROUND_CROSSING:
+            segment = fraction * (motion.t[-1] - motion.t[0]) * rate
+            crossed = crossing(list(state - segment), list(state + segment))
+            if crossed is None:
                 continue
-            nearest = min(nearest, share)  # atan2(sin(x), cos(x)) jumps at x = π, and a motion may cross sin(x) = 0 at x = 0
-            if found.jumps and share * abs(2 * found.at - 1) <= nearest:
+            nearest = min(nearest, fraction)  # atan2(sin(x), cos(x)) jumps at x = π, and a motion may cross sin(x) = 0 at x = 0
+            if crossed.jumps and fraction * abs(2 * crossed.at - 1) <= nearest:
                 return float(time)
     return None
 
 
 def _between_samples(motion: Motion, jump: HiddenJump, symbols: list[Any]) -> float | None:
+    """The time of the first sample before which the expression jumps on the segment to the next one."""
     states, crossing = motion[symbols], crossing_finder(jump, symbols)
     for k in range(len(states) - 1):
-        found = crossing(list(states[k]), list(states[k + 1]))
-        if found is not None and found.jumps:
+        crossed = crossing(list(states[k]), list(states[k + 1]))
+        if crossed is not None and crossed.jumps:
             return float(motion.t[k])
     return None
 
 
 def _rates(motion: Motion, s: Any) -> Any:
+    """The rate of a symbol along the motion; zero for a parameter."""
     return np.ones(len(motion.t)) if s == t else motion[s.d] if isinstance(s, Jet) else np.zeros(len(motion.t))
 
 

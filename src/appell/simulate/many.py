@@ -56,6 +56,7 @@ def fitting_method(run: Run, periods: int) -> str:
 
 
 def _has_series(motion: Flow) -> bool:
+    """Whether the Taylor method applies to a flow."""
     try:
         SERIES["taylor"].fitted(motion).functions(motion)
     except FormNotApplicable:

@@ -60,12 +60,12 @@ def motion_of(
         "seconds": seconds,
         **({} if readings is None else {"readings": len(readings)}),
     }
-    how = (request.pseudo, request.method, request.corner)
+    prepared_by = (request.pseudo, request.method, request.corner)
     motion = Motion(
         run=run, t=t, q=q, v=v, work=work, status=trace.status, message=message, statistics=statistics,
         tolerances={"rtol": task.rtol, "atol": float(np.max(np.asarray(task.atol)[: flow.nq + flow.nu]))},
         method=request.method,
-        sampler=Sampler.of(run, how, Prepared(flow, begun.loop), task, t, z, readings, trace.modes, trace.resets),
+        sampler=Sampler.of(run, prepared_by, Prepared(flow, begun.loop), task, t, z, readings, trace.modes, trace.resets),
         pseudo=request.pseudo, origin=begun.start,
         span=(task.t0, trace.t), events=trace.sorted_events(),
         contacts=tuple(trace.contacts), modes=tuple(trace.modes), lost=z[:, -2].copy() if flow.extra and trace.modes else None,
@@ -74,8 +74,8 @@ def motion_of(
     )  # fmt: skip
     if trace.status in AS_ASKED:
         notes, about_ranks = _ranks(begun, trace)
-        more = [*about_ranks, *jumps_crossed(motion), *doubts]
-        motion = _with_doubts(motion, notes, more, fixed_step=task.fixed_step is not None)
+        reasons = [*about_ranks, *jumps_crossed(motion), *doubts]
+        motion = _with_doubts(motion, notes, reasons, fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
         raise SingularConfiguration(message, time=trace.t, state=run.named(q[-1], v[-1]), motion=motion)
     if trace.status is Status.CONTROL:
@@ -94,18 +94,19 @@ def _remedy(status: Status, method: str) -> str:
     return "" if method == "radau" else "; if the system is stiff, use method='radau'"
 
 
-def _ranks(begun: StartedRun, trace: Trace) -> tuple[list[Note], list[str]]:
+def _ranks(started: StartedRun, trace: Trace) -> tuple[list[Note], list[str]]:
     """Notes about the rank of the rows at the steps of a run that the rank guard did not watch, or not in contact."""
-    if not begun.run.form.m or (begun.guarded and not trace.modes):
+    if not started.run.form.m or (started.guarded and not trace.modes):
         return [], []
     t, z = trace.t_steps, trace.z_steps
-    q, v, _ = unpack(begun.run, begun.flow, t, z)
+    q, v, _ = unpack(started.run, started.flow, t, z)
     noted = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
-    return ranks_along(begun.run, t, q, v, trace.sorted_events()["time"], noted)
+    return ranks_along(started.run, t, q, v, trace.sorted_events()["time"], noted)
 
 
-def _with_doubts(motion: Motion, notes: list[Note], more: list[str], *, fixed_step: bool) -> Motion:
-    doubts = (*doubts_of(motion, fixed_step=fixed_step), *more)
+def _with_doubts(motion: Motion, notes: list[Note], reasons: list[str], *, fixed_step: bool) -> Motion:
+    """The motion with its notes and doubts, which are also warned of."""
+    doubts = (*doubts_of(motion, fixed_step=fixed_step), *reasons)
     motion = replace(motion, notes=(*motion.notes, *notes)) if notes else motion
     for doubt in doubts:
         warn(f"this motion is doubtful: {doubt}")

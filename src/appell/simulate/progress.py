@@ -51,12 +51,15 @@ class NotebookBar(Bar):
         """Leaves the last line of the bar on the terminal."""
 
     def _text(self, t: float) -> str:
-        share = abs(t - self.t0) / (abs(self.t1 - self.t0) or 1.0)
-        if self.first is None and share > 0:
-            self.first, self.began = share, perf_counter()
-        done = 0.0 if self.first is None else share - self.first
-        left = f", {_duration((perf_counter() - self.began) * (1 - share) / done)} left" if done > 0 and share < 1 else ""
-        return f'<progress max="1" value="{share:.4f}"></progress> simulating {100 * share:.0f} %{left}'
+        fraction = abs(t - self.t0) / (abs(self.t1 - self.t0) or 1.0)
+        if self.first is None and fraction > 0:
+            self.first, self.began = fraction, perf_counter()
+        gained = 0.0 if self.first is None else fraction - self.first
+        remaining = (
+            f", {_duration((perf_counter() - self.began) * (1 - fraction) / gained)} left"
+            if gained > 0 and fraction < 1 else ""
+        )
+        return f'<progress max="1" value="{fraction:.4f}"></progress> simulating {100 * fraction:.0f} %{remaining}'
 
 
 def _duration(seconds: float) -> str:

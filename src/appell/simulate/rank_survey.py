@@ -63,13 +63,13 @@ def ranks_along(
     """
     if not run.form.m or run.form.gauss or len(t) < 2 or not _may_turn(run.form):
         return [], []
-    along = SurveyedRows(run, t, q, v)
+    rows = SurveyedRows(run, t, q, v)
     with np.errstate(all="ignore"):
-        few = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are expensive
-        count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * few) + 8
-        along.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
-        along.refine()
-        return _RankSurvey(along, blows, noted_times).findings()
+        fraction = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are expensive
+        count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * fraction) + 8
+        rows.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
+        rows.refine()
+        return _RankSurvey(rows, blows, noted_times).findings()
 
 
 @remembered
@@ -90,7 +90,10 @@ class _Crossing:
 
 
 class _RankSurvey:
-    """What the rows along a motion tell; blows: the times of its impacts; noted_times: those of known change points."""
+    """The losses of rank along a motion, from its surveyed rows.
+
+    blows: the times of its impacts; noted_times: those of known change points.
+    """
 
     def __init__(self, along: SurveyedRows, blows: Array, noted_times: Sequence[float]):
         self.along, self.blows, self.noted_times = along, blows, np.array(noted_times)
@@ -100,11 +103,13 @@ class _RankSurvey:
         notes, doubts = [], []
         seen, least, r = self.along.seen, self.along.least, self.rank
         steps = seen.at == np.floor(seen.at)  # between them no accelerations were evaluated, and rows hold approximately
-        gone = np.flatnonzero((rank_digits_lost(least, least.max()) | ~(least > 0)) & steps)
-        if len(gone):
-            doubts.append(self._said("are dependent within rounding", float(self.t[int(seen.at[gone[0]])]), seen.Y[gone[0]]))
-        rest = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
-        risen = rank_risen(rest, self.along.noise) & steps
+        dependent = np.flatnonzero((rank_digits_lost(least, least.max()) | ~(least > 0)) & steps)
+        if len(dependent):
+            doubts.append(
+                self._said("are dependent within rounding", float(self.t[int(seen.at[dependent[0]])]), seen.Y[dependent[0]])
+            )
+        beyond_rank = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
+        risen = rank_risen(beyond_rank, self.along.noise) & steps
         if risen.any():
             since = self.t[int(seen.at[np.argmax(risen)])]
             doubts.append(
@@ -116,43 +121,47 @@ class _RankSurvey:
                 f"constraint rows turn so far in the step from t = {self.along.hidden:.6g} on that a loss of rank cannot be"
                 " excluded: shorten the steps"
             )
-        for one in self._crossings():
-            names = self.along.names_of(one.Y)
-            if one.smooth and one.gamma > LARGEST_STEADY_GROWTH:
-                many = f", and many motions leave this point (they part as |t − t*|^{one.gamma:.3g}): one of them was followed"
-                doubts.append(self._said("vanish with the velocities", one.time, one.Y) + many)
-            elif not one.smooth:
+        for crossing in self._crossings():
+            names = self.along.names_of(crossing.Y)
+            if crossing.smooth and crossing.gamma > LARGEST_STEADY_GROWTH:
+                remark = (
+                    f", and many motions leave this point (they part as |t − t*|^{crossing.gamma:.3g}): one of them was"
+                    " followed"
+                )
+                doubts.append(self._said("vanish with the velocities", crossing.time, crossing.Y) + remark)
+            elif not crossing.smooth:
                 jump = ", and the velocities jump: the motion may have changed branch"
-                doubts.append(self._said("lose rank", one.time, one.Y) + jump)
-            elif not one.meets:
+                doubts.append(self._said("lose rank", crossing.time, crossing.Y) + jump)
+            elif not crossing.meets:
                 miss = (
                     ", where branches of the motion miss each other closely; with steps of this size it may have changed branch"
                 )
-                doubts.append(self._said("come close to losing rank", one.time, one.Y) + miss)
+                doubts.append(self._said("come close to losing rank", crossing.time, crossing.Y) + miss)
             else:
                 text = (
-                    f"change point at t = {one.time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the"
+                    f"change point at t = {crossing.time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the"
                     " motion meet; it went on smoothly"
                 )
-                notes.append(Note(text, time=one.time, kind="change point", constraints=tuple(names)))
+                notes.append(Note(text, time=crossing.time, kind="change point", constraints=tuple(names)))
         return notes, doubts
 
-    def _said(self, what: str, time: float, Y: Array) -> str:
-        return f"the constraints ({', '.join(self.along.names_of(Y))}) {what} at t = {time:.6g}, a singular configuration"
+    def _said(self, verb: str, time: float, Y: Array) -> str:
+        """A sentence about the rows of the combination that vanishes."""
+        return f"the constraints ({', '.join(self.along.names_of(Y))}) {verb} at t = {time:.6g}, a singular configuration"
 
     def _crossings(self) -> list[_Crossing]:
         """Each loss of rank between two examined places of one step."""
-        found: list[_Crossing] = []
+        losses: list[_Crossing] = []
         seen, least = self.along.seen, self.along.least
-        unresolved, apart = self.along.unresolved(), seen.at[1:] - seen.at[:-1]
+        unresolved, spacing = self.along.unresolved(), seen.at[1:] - seen.at[:-1]
         time_at = lambda place: float(np.interp(place, np.arange(len(self.t)), self.t))
-        for k in np.flatnonzero((self.along.turned | unresolved) & (apart <= 1)):
+        for k in np.flatnonzero((self.along.turned | unresolved) & (spacing <= 1)):
             low, high = float(seen.at[k]), float(seen.at[k + 1])
             width = abs(time_at(high) - time_at(low))
             if not width:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue
-            nearby = np.sort([time_at(low - apart[k]), time_at(high + apart[k])])
-            if ((self.noted_times >= nearby[0]) & (self.noted_times <= nearby[1])).any():
+            neighbourhood = np.sort([time_at(low - spacing[k]), time_at(high + spacing[k])])
+            if ((self.noted_times >= neighbourhood[0]) & (self.noted_times <= neighbourhood[1])).any():
                 continue
             places = np.linspace(low, high, PLACES_BETWEEN_STEPS + 2)[1:-1]
             Y, sigma = self.along.rows(places)
@@ -162,17 +171,17 @@ class _RankSurvey:
             # rows that were turned round vanished between the steps, be it next to one of them; those that only turned did not
             reversed_ = sign < 0 and min(lowest, ends) < VANISHED_BETWEEN * max(least[k], least[k + 1])
             if reversed_ or unresolved[k] or (rank_vanishes(lowest, ends) and rank_noted(lowest, least.max())):
-                if found and abs(time - found[-1].time) < (ONE_CROSSING if apart[k] == 1 else 0.5) * width:
+                if losses and abs(time - losses[-1].time) < (ONE_CROSSING if spacing[k] == 1 else 0.5) * width:
                     continue
-                share = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
-                vanished = time_at(low + share * (high - low)) if reversed_ else time
+                fraction = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
+                vanished = time_at(low + fraction * (high - low)) if reversed_ else time
                 meets = not reversed_ or self._meets(int(k))
-                found.append(_Crossing(time, Y[j], self._smooth(int(low)), self._growth(int(low), seen.Y[k], vanished), meets))
-        return found
+                losses.append(_Crossing(time, Y[j], self._smooth(int(low)), self._growth(int(low), seen.Y[k], vanished), meets))
+        return losses
 
-    def _least_turn(self, before: Array, after: Array) -> float:
+    def _least_turn(self, Y_a: Array, Y_b: Array) -> float:
         """min Re eig(Y⁺ Y′): negative where a combination of rows was reversed."""
-        return float(turns(singular(before, economical=True), after, self.rank).min())
+        return float(turns(singular(Y_a, economical=True), Y_b, self.rank).min())
 
     def _meets(self, k: int) -> bool:
         """Whether branches meet at the loss of rank between the k-th place and the next one; True if that cannot be told."""
@@ -205,23 +214,24 @@ class _RankSurvey:
         """Sizes of the velocities, (n,): their largest values, unless these are rounding beside what the energy allows."""
         M = self.run.evaluate(self.t[:1], self.q[:1], self.v[:1], ("M",))["M"][0]
         energy = np.max(np.add.reduce((self.v @ M) * self.v, axis=1))
-        allowed = np.sqrt(np.maximum(energy, 0.0) / np.maximum(np.diag(M), 1e-300))
-        return np.maximum(np.abs(self.v).max(axis=0), np.maximum(VELOCITY_NOISE * allowed, 1e-300))
+        by_energy = np.sqrt(np.maximum(energy, 0.0) / np.maximum(np.diag(M), 1e-300))
+        return np.maximum(np.abs(self.v).max(axis=0), np.maximum(VELOCITY_NOISE * by_energy, 1e-300))
 
     def _smooth(self, i: int) -> bool:
         """Whether the velocities change across the steps next to i as fast as nearby; impacts end what is compared."""
         last, u = len(self.t) - 1, self.v / self._size
         low = i - 1 if i and not self._blow_within(i - 1, i) else i
         high = i + 2 if i + 2 <= last and not self._blow_within(i + 1, i + 2) else i + 1
-        nearby = (max(low - 2, 0), low), (high, min(high + 2, last))
-        spans = [(k, j) for k, j in nearby if k < j and not self._blow_within(k, j)]
+        beside = (max(low - 2, 0), low), (high, min(high + 2, last))
+        spans = [(k, j) for k, j in beside if k < j and not self._blow_within(k, j)]
         if spans:
-            around = max(float(np.abs(u[j] - u[k]).max() / max(abs(self.t[j] - self.t[k]), 1e-300)) for k, j in spans)
+            nearby_rate = max(float(np.abs(u[j] - u[k]).max() / max(abs(self.t[j] - self.t[k]), 1e-300)) for k, j in spans)
         else:  # nothing to compare with
             ends = [low, high]
-            around = float(np.abs(self.run.acceleration(self.t[ends], self.q[ends], self.v[ends])[0] / self._size).max())
-        return bool(np.abs(u[high] - u[low]).max() <= VELOCITY_JUMP + 3 * around * abs(self.t[high] - self.t[low]))
+            nearby_rate = float(np.abs(self.run.acceleration(self.t[ends], self.q[ends], self.v[ends])[0] / self._size).max())
+        return bool(np.abs(u[high] - u[low]).max() <= VELOCITY_JUMP + 3 * nearby_rate * abs(self.t[high] - self.t[low]))
 
     def _blow_within(self, i: int, j: int) -> bool:
+        """Whether there is an impact between two states, ends included."""
         low, high = sorted((self.t[i], self.t[j]))
         return bool(((self.blows >= low) & (self.blows <= high)).any())

@@ -65,7 +65,7 @@ class Sampler:
         flow and loop."""
         t, z = np.concatenate(([task.t0], t)), np.concatenate((task.z0[None], z))
         if len(resets):
-            t, z = np.append(t, [one.time for one in resets]), np.vstack([z, *(one.whole for one in resets)])
+            t, z = np.append(t, [reset.time for reset in resets]), np.vstack([z, *(reset.whole for reset in resets)])
             order = np.argsort(t, kind="stable")
             t, z = t[order], z[order]
         if readings is not None:
@@ -92,14 +92,15 @@ class Sampler:
     def states(self, times: Array) -> Array:
         """z at times inside the run, in any order, (k, nz)."""
         direction = self.task.direction
-        before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
-        order = np.lexsort((times * direction, before))
+        known_before = np.clip(np.searchsorted(self.t * direction, times * direction, side="right") - 1, 0, len(self.t) - 1)
+        order = np.lexsort((times * direction, known_before))
         z = np.empty((len(times), self.prepared.flow.nz))
-        for here in np.split(order, 1 + np.flatnonzero(np.diff(before[order]))) if len(order) else ():
-            z[here] = self._between(int(before[here[0]]), times[here])
+        for group in np.split(order, 1 + np.flatnonzero(np.diff(known_before[order]))) if len(order) else ():
+            z[group] = self._between(int(known_before[group[0]]), times[group])
         return z
 
     def _between(self, k: int, times: Array) -> Array:
+        """z at times between the k-th known state and the next one, (len(times), nz)."""
         end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
         if end == self.t[k]:
             return np.repeat(self.z[k][None], len(times), axis=0)
@@ -122,8 +123,8 @@ class Sampler:
 
     def _mode(self, t: float) -> list[Any]:
         """(time, mode) that holds from the time of a known state on; empty in flight."""
-        last = bisect_right(self.modes, t, key=lambda one: one[0])
-        return [] if last == 0 or self.modes[last - 1][1] == FLIGHT else [self.modes[last - 1]]
+        index = bisect_right(self.modes, t, key=lambda entry: entry[0])
+        return [] if index == 0 or self.modes[index - 1][1] == FLIGHT else [self.modes[index - 1]]
 
     def _parameters(self, k: int) -> Array:
         """The parameters after the k-th known state."""

@@ -48,8 +48,8 @@ def unconfirmed(begun: StartedRun, trace: Trace, origin: float = 0.0, report: Re
     if trace.status not in AS_ASKED:
         return []
     if method in STIFF:
-        again = lambda task: driven(begun.loop, task, report, origin=origin)
-        return differences(again, *_until_stop(begun.task, trace), method, size)
+        rerun = lambda task: driven(begun.loop, task, report, origin=origin)
+        return differences(rerun, *_until_stop(begun.task, trace), method, size)
     return halved(lambda task: driven(begun.loop, task, report), begun.task, trace, size) if method in CONSERVING else []
 
 
@@ -57,9 +57,9 @@ def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
     """The task of a run that ends where this one was stopped, with the times of its steps as requested times."""
     if trace.status is Status.OK:
         return task, trace
-    known = trace.beside(len(trace.steps))
-    known.pass_times(trace.z_steps)
-    return replace(task, t_end=trace.t, times=trace.t_steps), known
+    stopped = trace.beside(len(trace.steps))
+    stopped.pass_times(trace.z_steps)
+    return replace(task, t_end=trace.t, times=trace.t_steps), stopped
 
 
 def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method: str, size: int) -> list[str]:
@@ -67,25 +67,29 @@ def differences(again: Callable[[Task], Trace], task: Task, trace: Trace, method
 
     size: number of coordinates and velocities in z.
     """
-    share = SECOND_TOLERANCE if SECOND_TOLERANCE * task.rtol >= FINEST_SECOND_RTOL else 1 / SECOND_TOLERANCE
-    other = replace(task, rtol=share * task.rtol, atol=share * np.asarray(task.atol))
-    second = again(other)
-    if second.status is not Status.OK:
-        return [f"a second run of {method} at rtol = {other.rtol:.1g} stopped at t = {second.t:.6g}: this run is not confirmed"]
-    (t, z), (_, z_other) = _outputs(task, trace), _outputs(task, second)
-    z, z_other = z[:, :size], z_other[: len(z), :size]
-    if len(z_other) < len(z) or not len(z):
+    factor = SECOND_TOLERANCE if SECOND_TOLERANCE * task.rtol >= FINEST_SECOND_RTOL else 1 / SECOND_TOLERANCE
+    second_task = replace(task, rtol=factor * task.rtol, atol=factor * np.asarray(task.atol))
+    second_trace = again(second_task)
+    if second_trace.status is not Status.OK:
+        return [
+            f"a second run of {method} at rtol = {second_task.rtol:.1g} stopped at t = {second_trace.t:.6g}: this run is not"
+            " confirmed"
+        ]
+    (t, z), (_, second_z) = _outputs(task, trace), _outputs(task, second_trace)
+    z, second_z = z[:, :size], second_z[: len(z), :size]
+    if len(second_z) < len(z) or not len(z):
         return []
     allowed = task.rtol * np.abs(z).max(axis=0) + np.asarray(task.atol)[:size]
-    off = np.abs(z - z_other) / (allowed * max(1.0, share))
-    worst = off.max(axis=0)
+    deviation = np.abs(z - second_z) / (allowed * max(1.0, factor))
+    worst = deviation.max(axis=0)
     if not worst.max() > RUNS_APART:
         return []
     i = int(np.argmax(worst))
-    k = int(np.argmax(off[:, i]))
+    k = int(np.argmax(deviation[:, i]))
     return [
-        f"two runs of {method}, at rtol = {task.rtol:.1g} and {other.rtol:.1g}, differ by {abs(z[k, i] - z_other[k, i]):.1e} at"
-        f" t = {t[k]:.6g}, {worst[i]:.0f} times what the tolerances allow: tighten rtol=, or use method='dop853'"
+        f"two runs of {method}, at rtol = {task.rtol:.1g} and {second_task.rtol:.1g}, differ by"
+        f" {abs(z[k, i] - second_z[k, i]):.1e} at t = {t[k]:.6g}, {worst[i]:.0f} times what the tolerances allow:"
+        " tighten rtol=, or use method='dop853'"
     ]
 
 
@@ -104,25 +108,25 @@ def halved(again: Callable[[Task], Trace], task: Task, trace: Trace, size: int) 
     """
     t, z = _outputs(task, trace)
     h = task.direction * (task.fixed_step or 0.0)
-    there = np.flatnonzero(task.direction * (task.t_end - t) >= abs(h))
-    if not h or not len(there):
+    whole_steps = np.flatnonzero(task.direction * (task.t_end - t) >= abs(h))
+    if not h or not len(whole_steps):
         return []
     range_of = np.ptp(z[:, :size], axis=0) + CONSTANT_SHARE * np.abs(z[:, :size]).max(axis=0)
-    worst, when = 0.0, 0.0
-    for k in there[np.linspace(0, len(there) - 1, min(STEPS_HALVED, len(there))).astype(int)]:
-        one = replace(task, t0=float(t[k]), z0=z[k], t_end=float(t[k] + h), times=np.zeros(0), keep_steps=False)
+    worst, worst_t = 0.0, 0.0
+    for k in whole_steps[np.linspace(0, len(whole_steps) - 1, min(STEPS_HALVED, len(whole_steps))).astype(int)]:
+        one_step = replace(task, t0=float(t[k]), z0=z[k], t_end=float(t[k] + h), times=np.zeros(0), keep_steps=False)
         try:
-            whole, halves = again(one), again(replace(one, fixed_step=abs(h) / 2))
+            step, halves = again(one_step), again(replace(one_step, fixed_step=abs(h) / 2))
         except AppellError:
             continue
-        if whole.status is Status.OK and halves.status is Status.OK:
-            share = np.abs(whole.z - halves.z)[:size] / np.where(range_of > 0, range_of, np.inf)
-            worst, when = max((worst, when), (float(share.max(initial=0.0)), float(t[k])))
+        if step.status is Status.OK and halves.status is Status.OK:
+            deviation = np.abs(step.z - halves.z)[:size] / np.where(range_of > 0, range_of, np.inf)
+            worst, worst_t = max((worst, worst_t), (float(deviation.max(initial=0.0)), float(t[k])))
     if worst <= COARSE_STEP:
         return []
     return [
-        f"a step of {abs(h):g} s from t = {when:.6g} and its two halves differ by {worst:.1e} of the range of a coordinate or"
-        " velocity: the energy is conserved, but the step is too long. Shorten step="
+        f"a step of {abs(h):g} s from t = {worst_t:.6g} and its two halves differ by {worst:.1e} of the range of a coordinate"
+        " or velocity: the energy is conserved, but the step is too long. Shorten step="
     ]
 
 

@@ -166,31 +166,31 @@ def simulate(
     run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' runs many motions at once: use ap.simulate_many")
-    begun = started_run(run, request, q, v)
+    started = started_run(run, request, q, v)
     keeping = read_keeping(keep)
     if keeping is not None:
         _refuse_keeping(request, reader)
-        _refuse_reductions(keeping, begun)
-    plain = _is_plain(begun.loop) and reader is None and not request.stops
+        _refuse_reductions(keeping, started)
+    plain = _is_plain(started.loop) and reader is None and not request.stops
     automatic = method == "auto" and step is None
     if automatic and plain:
-        begun = replace(begun, loop=_watching_stiffness(begun))
+        started = replace(started, loop=_watching_stiffness(started))
     within_budget(request.step, t1 - t0, request.max_steps)
     clock = time.perf_counter()
     origin = 0.0 if reader is not None else _origin(model, request, keeping)
-    watched = begun.stopping(begun.loop)
+    watched = started.stopping(started.loop)
     if keeping is not None:
-        beside = () if plain else (model, request.stops, corner)
+        settings = () if plain else (model, request.stops, corner)
         watched = KeepLoop(
-            watched, keeping, begun.run, begun.flow, request.method, begun.loop, beside, legs=bool(request.stops)
+            watched, keeping, started.run, started.flow, request.method, started.loop, settings, legs=bool(request.stops)
         )
-    trace = driven(_under(reader, watched, begun), begun.task, bar, dry_friction(model.forces), origin)
+    trace = driven(_under(reader, watched, started), started.task, bar, dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
-    doubts = unconfirmed(begun, trace, origin) if reader is None else []  # a control must not be called twice
+    doubts = unconfirmed(started, trace, origin) if reader is None else []  # a control must not be called twice
     if keeping is not None and trace.status in AS_ASKED:
-        lost = not_held(trace.reduced, keeping.reductions, request.rtol, float(np.min(begun.task.atol)))
-        doubts += [doubt_of(lost)] if lost else []
-    motion = motion_of(begun, trace, seconds=seconds, doubts=doubts, stiffness_unwatched=automatic and not plain)
+        unresolved = not_held(trace.reduced, keeping.reductions, request.rtol, float(np.min(started.task.atol)))
+        doubts += [doubt_of(unresolved)] if unresolved else []
+    motion = motion_of(started, trace, seconds=seconds, doubts=doubts, stiffness_unwatched=automatic and not plain)
     if keeping is not None and keeping.reductions:
         motion = replace(motion, reduced=come_to(trace.reduced, keeping.reductions, trace.t - t0, origin))
     return replace(motion, units=units) if units else motion
@@ -198,8 +198,8 @@ def simulate(
 
 def _origin(model: System, request: RunRequest, keeping: Keeping | None) -> float:
     """The time from which the loop counts, s: near the start if nothing depends on time, so that no digits are lost."""
-    seen = [*(request.pseudo or {}).values(), *(one.expression for one in request.stops.values())]
-    timeless = is_timeless([*seen, *(keeping.expressions if keeping else ())]) and is_autonomous(model)
+    expressions = [*(request.pseudo or {}).values(), *(stop.expression for stop in request.stops.values())]
+    timeless = is_timeless([*expressions, *(keeping.expressions if keeping else ())]) and is_autonomous(model)
     return origin_for(request.t0, [request.t_end - request.t0]) if timeless else 0.0
 
 
@@ -220,22 +220,22 @@ def _refuse_keeping(request: RunRequest, reader: Reader | None) -> None:
         )
 
 
-def _refuse_reductions(keeping: Keeping, begun: StartedRun) -> None:
+def _refuse_reductions(keeping: Keeping, started: StartedRun) -> None:
     """Refuses reductions that cannot be computed."""
-    if keeping.reductions and begun.request.pseudo:
+    if keeping.reductions and started.request.pseudo:
         raise ModelError("keep={name: ap.reduce.…} cannot be combined with pseudo=: omit pseudo=, or keep steps")
     for expression in keeping.expressions:
-        lowered(begun.run, expression)  # refuses what it cannot read
+        lowered(started.run, expression)  # refuses what it cannot read
 
 
-def _watching_stiffness(begun: StartedRun) -> AutoLoop:
+def _watching_stiffness(started: StartedRun) -> AutoLoop:
     """The loop that switches to an implicit method where the system is stiff."""
 
     def implicit() -> Loop:
-        other = plain_loop(begun.run, begun.flow, "radau")
-        return RankedLoop(other, begun.run.form, begun.flow, begun.sizes) if begun.guarded else other
+        radau = plain_loop(started.run, started.flow, "radau")
+        return RankedLoop(radau, started.run.form, started.flow, started.sizes) if started.guarded else radau
 
-    return AutoLoop(begun.loop, implicit, begun.flow)
+    return AutoLoop(started.loop, implicit, started.flow)
 
 
 def _ready(
@@ -243,12 +243,12 @@ def _ready(
 ) -> Run:
     """The system with its parameters, and with the inputs that a control returns at the start, which are never folded."""
     if isinstance(system, System):
-        given = as_table(system.parameters, parameters)
-        names = {name_in(key) for key in given}
-        both = [str(key) for key in inputs if str(key) in names]
-        if both:
-            raise ModelError(f"parameter '{both[0]}' is given by parameters= and by the control; give it in one place")
-        return _with_inputs(unjudged(system, {**given, **inputs}, backend, fold=fold), inputs)
+        table = as_table(system.parameters, parameters)
+        names = {name_in(key) for key in table}
+        twice = [str(key) for key in inputs if str(key) in names]
+        if twice:
+            raise ModelError(f"parameter '{twice[0]}' is given by parameters= and by the control; give it in one place")
+        return _with_inputs(unjudged(system, {**table, **inputs}, backend, fold=fold), inputs)
     if parameters is not None:
         raise ModelError("this system was compiled with its parameters; compile it again to change them")
     if fold:
@@ -267,9 +267,9 @@ def _with_inputs(run: Run, inputs: Mapping[Any, float]) -> Run:
     return replace(run, fold=tuple(i for i in run.fold if i not in free)) if free else run
 
 
-def _under(reader: Reader | None, loop: Loop, begun: StartedRun) -> Loop:
+def _under(reader: Reader | None, loop: Loop, started: StartedRun) -> Loop:
     """The loop with the control applied, if one is given."""
-    return loop if reader is None else SampledLoop(loop, begun.run, begun.flow, reader)
+    return loop if reader is None else SampledLoop(loop, started.run, started.flow, reader)
 
 
 __all__ = ["simulate"]

@@ -58,16 +58,16 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
             f"a start is {{coordinate or velocity: value}}, not {type(start).__name__}: start={{{example}}}, or"
             " dict(zip((*system.positions, *system.velocities), (*q, *v)))"
         )
-    place, names, state = _states_of(system)
+    index_of, names, state = _states_of(system)
     named, state = set[int](), state.copy()
     for key, value in start.items():
-        at = place.get(key)
-        if at is None and (at := place.get(name_in(key))) is None:
+        index = index_of.get(key)
+        if index is None and (index := index_of.get(name_in(key))) is None:
             raise ModelError(_unknown(system, key))
-        if at in named:
+        if index in named:
             raise ModelError(f"the start value of {text_of(key)} is given twice, by symbol and by name")
-        named.add(at)
-        state[at] = finite(value, names[at])
+        named.add(index)
+        state[index] = finite(value, names[index])
     return state[: system.nq], state[system.nq :]
 
 
@@ -76,15 +76,16 @@ def _states_of(system: System) -> tuple[Mapping[Any, int], tuple[str, ...], Arra
     """Index of each coordinate and velocity in the state, by symbol and by name; the name of its value in messages; and the
     default values, (nq + nv,). Cached, since printing a symbol takes microseconds."""
     symbols = (*system.positions, *system.velocities)
-    place = {key: i for i, s in enumerate(symbols) for key in (s, str(s))}
-    return place, tuple(f"the start value of {s}" for s in symbols), np.array([s.start for s in symbols], dtype=float)
+    index_of = {key: i for i, s in enumerate(symbols) for key in (s, str(s))}
+    return index_of, tuple(f"the start value of {s}" for s in symbols), np.array([s.start for s in symbols], dtype=float)
 
 
 def _unknown(system: System, key: Any) -> str:
+    """The message for a start that names something that is no state."""
     names = ", ".join(map(str, (*system.positions, *system.velocities)))
-    moved = [q for q in system.positions if name_in(key) == f"{q}.d"]
-    if moved:
-        return f"start names {name_in(key)}, but the rate of {moved[0]} follows from the speeds; name those: {names}"
+    rates = [q for q in system.positions if name_in(key) == f"{q}.d"]
+    if rates:
+        return f"start names {name_in(key)}, but the rate of {rates[0]} follows from the speeds; name those: {names}"
     if name_in(key) in map(str, system.parameters):
         return f"start names {name_in(key)}, a parameter of {system.name}; give it in parameters=, behind start and until"
     hint = did_you_mean(name_in(key), names.split(", "))
@@ -106,31 +107,32 @@ def check(
             )
     if not form.rows and not form.quaternions:
         return q, v, 0.0
-    parts = form.select(*RESIDUAL_PARTS)(t, q, v, p)
-    if not form.quaternions and not parts["f0"].any() and not parts["f1"].any():
+    blocks = form.select(*RESIDUAL_PARTS)(t, q, v, p)
+    if not form.quaternions and not blocks["f0"].any() and not blocks["f1"].any():
         return q, v, 0.0
-    left = residuals_from(form, parts, q, v)
-    if not left.relative <= START_RESIDUAL:
-        raise ConstraintError(_how_far(form, left))
+    violations = residuals_from(form, blocks, q, v)
+    if not violations.relative <= START_RESIDUAL:
+        raise ConstraintError(_how_far(form, violations))
     q_new, v_new = project(form, t, q, v, p)
     moved = float(np.abs(np.concatenate([q_new - q, v_new - v])).max(initial=0.0))
     return q_new, v_new, moved
 
 
 def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array, atol: float) -> None:
+    """Refuses a start behind a wall, or where a wall has no normal."""
     if not system.unilateral:
         return
-    near = form.select("g", "g_v")(t, q, v, p)
-    if (near["g"] >= 0).all() and np.isfinite(near["g_v"]).all():
+    gaps = form.select("g", "g_v")(t, q, v, p)
+    if (gaps["g"] >= 0).all() and np.isfinite(gaps["g_v"]).all():
         return
-    out = form.select(*GAP_PARTS)(t, q, v, p)
-    crossed = faces_crossed(out, q, v, START_RESIDUAL, atol)
+    blocks = form.select(*GAP_PARTS)(t, q, v, p)
+    crossed = faces_crossed(blocks, q, v, START_RESIDUAL, atol)
     if system.frictions:  # they need the slopes of all faces
-        crossed |= ~np.isfinite(out["g_v"]).all(axis=1)
-    for face, g, behind in zip(system.unilateral, out["g"], crossed, strict=True):
-        if behind:
+        crossed |= ~np.isfinite(blocks["g_v"]).all(axis=1)
+    for face, g, is_behind in zip(system.unilateral, blocks["g"], crossed, strict=True):
+        if is_behind:
             stops = list(system.faces(face.source))
-            if len(stops) == 2 and not (width := float(out["g"][stops].sum())) > 0:
+            if len(stops) == 2 and not (width := float(blocks["g"][stops].sum())) > 0:
                 name = face.source.name
                 raise ConstraintError(f"the bounds of unilateral constraint '{name}' are crossed: upper − lower is {width:.6g}")
             if g >= 0:
@@ -149,18 +151,21 @@ def _other_side(face: Face, g: float) -> str:
     if not isinstance(source, Between) or not (source.lower.is_number and source.upper.is_number):
         return "start on the other side"
     lower, upper = float(source.lower), float(source.upper)
-    at = lower + g if face.function == source.function - source.lower else upper - g
-    return f"{source.function} starts at {at:.6g}, outside its limits {lower:.6g} … {upper:.6g}: give it a value between them"
-
-
-def _how_far(form: NormalForm, left: Residuals) -> str:
-    linear = [row for row in form.rows if row.linear]
-    rows = [("position", row, f) for row, f in zip([r for r in linear if r.level == 0], left.f0, strict=True)]
-    rows += [("velocity", row, f) for row, f in zip([r for r in linear if r.level < 2], left.f1, strict=True)]
-    worst = max(rows, key=lambda item: abs(item[2]) if np.isfinite(item[2]) else np.inf)
-    what = "its time derivative" if worst[0] == "velocity" and worst[1].level == 0 else "its residual"
+    value = lower + g if face.function == source.function - source.lower else upper - g
     return (
-        f"the start is not on constraint '{worst[1].constraint.name}': {what} is {worst[2]:.6g}, not 0. Use"
+        f"{source.function} starts at {value:.6g}, outside its limits {lower:.6g} … {upper:.6g}: give it a value between them"
+    )
+
+
+def _how_far(form: NormalForm, violations: Residuals) -> str:
+    """The message for a start off the constraints: the row that it misses most."""
+    linear = [row for row in form.rows if row.linear]
+    rows = [("position", row, f) for row, f in zip([r for r in linear if r.level == 0], violations.f0, strict=True)]
+    rows += [("velocity", row, f) for row, f in zip([r for r in linear if r.level < 2], violations.f1, strict=True)]
+    worst = max(rows, key=lambda item: abs(item[2]) if np.isfinite(item[2]) else np.inf)
+    quantity = "its time derivative" if worst[0] == "velocity" and worst[1].level == 0 else "its residual"
+    return (
+        f"the start is not on constraint '{worst[1].constraint.name}': {quantity} is {worst[2]:.6g}, not 0. Use"
         " start=ap.consistent(system, start, parameters=…) to take the nearest state that is"
     )
 
@@ -171,9 +176,9 @@ def _values(system: System, form: NormalForm, parameters: Mapping[Any, Any] | No
     graphs = [form[name] for name in START_OUTPUTS if depends(form[name], p)]
     idle = [s for k, s in enumerate(system.parameters) if not any(depends(graph, p[k]) for graph in graphs)]
     values = bound(system.parameters, parameters, system.name, optional=idle)
-    found = np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
+    p_given = np.array([values.get(s, np.nan) for s in system.parameters], dtype=float)
     schedule = schedule_of(system.parameters)
-    return found if schedule is None else schedule.put(found, since)
+    return p_given if schedule is None else schedule.put(p_given, since)
 
 
 @checked_keywords()
@@ -211,19 +216,19 @@ def consistent(
     p = _values(system, form, parameters, since)
     q, v = read(system, start)
     listed = [] if hold is None else [hold] if isinstance(hold, str | Jet) else items_of(hold, "hold=")
-    held = [name_in(key) for key in listed]
-    known = {str(s) for s in (*system.positions, *system.velocities)}
-    if set(held) - known:
-        raise ModelError(f"hold= names {sorted(set(held) - known)[0]}, which is not a state of {system.name}")
-    fixed_q = np.array([str(s) in held for s in system.positions], dtype=bool)
-    fixed_v = np.array([str(s) in held for s in system.velocities], dtype=bool)
+    fixed = [name_in(key) for key in listed]
+    states = {str(s) for s in (*system.positions, *system.velocities)}
+    if set(fixed) - states:
+        raise ModelError(f"hold= names {sorted(set(fixed) - states)[0]}, which is not a state of {system.name}")
+    fixed_q = np.array([str(s) in fixed for s in system.positions], dtype=bool)
+    fixed_v = np.array([str(s) in fixed for s in system.velocities], dtype=bool)
     with np.errstate(all="ignore"):
         q, v = nearest(form, since, q, v, p, fixed_q=fixed_q, fixed_v=fixed_v)
-    left = residuals(form, since, q, v, p)
-    if not left.relative <= START_RESIDUAL:
-        kept = f" while holding {', '.join(held)}" if held else ""
+    violations = residuals(form, since, q, v, p)
+    if not violations.relative <= START_RESIDUAL:
+        condition = f" while holding {', '.join(fixed)}" if fixed else ""
         raise ConstraintError(
-            f"no state on the constraints was found near this start{kept}: {_how_far(form, left).split('. Use')[0]}."
+            f"no state on the constraints was found near this start{condition}: {_how_far(form, violations).split('. Use')[0]}."
             " Start closer to one, or hold fewer values"
         )
     return dict(zip((*system.positions, *system.velocities), map(float, (*q, *v)), strict=True))
@@ -233,17 +238,17 @@ def refuse_dependent(run: Run, t: float, q: Array, v: Array, pseudo: Mapping[str
     """Refuses pseudo-velocities that, beside the constraints, do not determine the velocities at a start."""
     form, p = run.form, run.p_at(t)
     slopes = pseudo_slopes(form, run.system, tuple(pseudo.items()))(t, q, v, p)["F"]
-    out = form.select("A1", "M")(t, q, v, p)
-    rows = np.vstack([slopes, out["A1"]])
+    blocks = form.select("A1", "M")(t, q, v, p)
+    rows = np.vstack([slopes, blocks["A1"]])
     # in the units given, or by the inertia: nanometres beside angles, and a probe beside a planet, are lost in one of them
-    if not np.isfinite(rows).all() or any(rank(rows / units) == form.nv for units in (1.0, metric_roots(out["M"]))):
+    if not np.isfinite(rows).all() or any(rank(rows / units) == form.nv for units in (1.0, metric_roots(blocks["M"]))):
         return
     names = [f"'{name}'" for name in pseudo]
     names += [f"constraint '{row.constraint.name}'" for row in form.rows if row.level < 2]
     members = [names[i] for i in rows_of_dependencies(rows)]
-    how = "are linearly dependent" if len(members) > 1 else "contains no velocity"
+    fault = "are linearly dependent" if len(members) > 1 else "contains no velocity"
     raise FormNotApplicable(
-        f"the pseudo-velocities do not span the motion: {', '.join(members)} {how} at the start, t = {t:g}; give others, or"
+        f"the pseudo-velocities do not span the motion: {', '.join(members)} {fault} at the start, t = {t:g}; give others, or"
         " omit pseudo="
     )
 

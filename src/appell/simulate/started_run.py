@@ -79,8 +79,8 @@ def on_the_clock(begun: StartedRun) -> StartedRun:
     if not request.origin:
         return begun
     times = None if request.times is None else request.times + request.origin
-    given = replace(request, t0=begun.start.t, t_end=request.t_end + request.origin, times=times, origin=0.0)
-    return replace(begun, request=given, task=begun.task.counted_from(-request.origin))
+    shifted = replace(request, t0=begun.start.t, t_end=request.t_end + request.origin, times=times, origin=0.0)
+    return replace(begun, request=shifted, task=begun.task.counted_from(-request.origin))
 
 
 __all__ = ["StartedRun", "on_the_clock", "started_run"]

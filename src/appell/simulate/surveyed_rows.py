@@ -42,7 +42,7 @@ CHANGED_WHOLLY = 0.9
 
 @dataclass
 class _Looks:
-    """Rows at some places of a motion: at (k,), ascending, Y (k, n, m), σ (k, m).
+    """Rows at some places of a motion: at (k,), the places, ascending; Y (k, n, m); σ (k, m).
 
     A place i + s is the fraction s of the step from the state i to the next one.
     """
@@ -60,14 +60,15 @@ class SurveyedRows:
         policy = run.policies.acceleration
         self.rank, self.gamma = policy.rank, policy.gamma
         self.metric = np.diag(policy.metric) if policy.metric else None
-        out = run.form.select("M", "A", "A_size")(t[0], q[0], v[0], run.p)
-        space = RowSpace.of(self._weight(out["M"], out["A"]), out["A"], out["A_size"])
+        blocks = run.form.select("M", "A", "A_size")(t[0], q[0], v[0], run.p)
+        space = RowSpace.of(self._weight(blocks["M"], blocks["A"]), blocks["A"], blocks["A_size"])
         self.w, self.noise = space.s, max(10 * space.noise, 100 * ROUNDINGS)
         self.names = [row.constraint.name for row in run.form.rows if row.linear]
-        self.seen = _Looks(np.zeros(0), np.zeros((0, *out["A"].T.shape)), np.zeros((0, len(out["A"]))))
+        self.seen = _Looks(np.zeros(0), np.zeros((0, *blocks["A"].T.shape)), np.zeros((0, len(blocks["A"]))))
         self.hidden: float | None = None  # the time of a step in which rows turn too often to be examined
 
     def _weight(self, M: Array, A: Array) -> Array:
+        """The metric of the rows: M, M + γAᵀA for massless coordinates, or that of the policy."""
         if self.metric is not None:
             return np.broadcast_to(self.metric, M.shape).copy()
         return M + self.gamma * np.swapaxes(A, -1, -2) @ A if self.gamma else M
@@ -80,34 +81,34 @@ class SurveyedRows:
         inner = np.flatnonzero((s > 0) & (s < 1))
         if len(inner):
             i, s = i[inner], s[inner, None]
-            k, which = np.unique(np.concatenate([i, i + 1]), return_inverse=True)
-            rates = self.run.evaluate(self.t[k], self.q[k], self.v[k], ("qd",))["qd"][which]
-            h, way = (self.t[i + 1] - self.t[i])[:, None], self.q[i + 1] - self.q[i]
-            one, two = h * rates[: len(i)], h * rates[len(i) :]
+            k, inverse = np.unique(np.concatenate([i, i + 1]), return_inverse=True)
+            rates = self.run.evaluate(self.t[k], self.q[k], self.v[k], ("qd",))["qd"][inverse]
+            h, rise = (self.t[i + 1] - self.t[i])[:, None], self.q[i + 1] - self.q[i]
+            slope0, slope1 = h * rates[: len(i)], h * rates[len(i) :]
             t[inner] = self.t[i] + s[:, 0] * h[:, 0]
-            q[inner] = self.q[i] + s * one + s**2 * (3 * way - 2 * one - two) + s**3 * (one + two - 2 * way)
+            q[inner] = self.q[i] + s * slope0 + s**2 * (3 * rise - 2 * slope0 - slope1) + s**3 * (slope0 + slope1 - 2 * rise)
             v[inner] = (1 - s) * self.v[i] + s * self.v[i + 1]
         return t, q, v
 
     def turning_rows(self, at: Array) -> Array:
         """Y at places, (k, n, m)."""
-        out = self.run.evaluate(*self.states(at), ("M", "A"))
-        M, A = np.array(self._weight(out["M"], out["A"])), out["A"] / self.w[:, None]
-        good = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
-        if not good.all():
-            M[~good], A[~good] = np.eye(M.shape[-1]), 1.0
+        blocks = self.run.evaluate(*self.states(at), ("M", "A"))
+        M, A = np.array(self._weight(blocks["M"], blocks["A"])), blocks["A"] / self.w[:, None]
+        finite = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
+        if not finite.all():
+            M[~finite], A[~finite] = np.eye(M.shape[-1]), 1.0
         try:
             L = np.linalg.cholesky(M)
         except np.linalg.LinAlgError:
-            L = np.array([np.diag(np.sqrt(np.abs(np.diag(one)) + 1e-300)) for one in M])
+            L = np.array([np.diag(np.sqrt(np.abs(np.diag(metric)) + 1e-300)) for metric in M])
         return np.asarray(np.linalg.solve(L, np.swapaxes(A, 1, 2)), dtype=np.float64)
 
     def rows(self, at: Array) -> tuple[Array, Array]:
         """(Y, σ) at places."""
         Y = self.turning_rows(at)
         sigma = np.zeros((len(Y), Y.shape[2]))
-        found = singular_values(Y)
-        sigma[:, : found.shape[1]] = found
+        values = singular_values(Y)
+        sigma[:, : values.shape[1]] = values
         return Y, sigma
 
     def look(self, at: Array) -> None:
@@ -117,8 +118,8 @@ class SurveyedRows:
             Y, sigma = self.rows(at)
             order = np.argsort(np.concatenate([self.seen.at, at]), kind="stable")
             join = lambda a, b: np.concatenate([a, b])[order]
-            for known in ("turned", "way"):
-                self.__dict__.pop(known, None)
+            for cached in ("turned", "way"):
+                self.__dict__.pop(cached, None)
             self.seen = _Looks(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
 
     @property
@@ -132,10 +133,10 @@ class SurveyedRows:
         U, sigma, Vt = singular(self.seen.Y[:-1], economical=True)
         r = self.rank
         V = np.swapaxes(Vt[:, :r], 1, 2)
-        there = self.seen.Y[1:] @ V
-        C = np.swapaxes(U[:, :, :r], 1, 2) @ there / np.maximum(sigma[:, :r, None], 1e-300)
-        low = np.linalg.eigvalsh((C + np.swapaxes(C, 1, 2)) / 2)[:, 0]
-        return ~(low > RIGHT_ANGLE)
+        next_Y = self.seen.Y[1:] @ V
+        C = np.swapaxes(U[:, :, :r], 1, 2) @ next_Y / np.maximum(sigma[:, :r, None], 1e-300)
+        lowest = np.linalg.eigvalsh((C + np.swapaxes(C, 1, 2)) / 2)[:, 0]
+        return ~(lowest > RIGHT_ANGLE)
 
     @cached_property
     def way(self) -> Array:
@@ -147,27 +148,28 @@ class SurveyedRows:
         change = np.sqrt(np.add.reduce((self.seen.Y[1:] - self.seen.Y[:-1]) ** 2, axis=(1, 2)))
         sigma = np.minimum(self.least[1:], self.least[:-1])
         chosen = rank_may_turn(change, sigma)
-        rest = np.flatnonzero(~chosen)
-        long = np.argsort(-self._duration(self.seen.at[:-1], self.seen.at[1:])[rest])[:SPEEDS_MEASURED]
-        some = np.union1d(rest[long], rest[:: max(1, len(rest) // SPEEDS_MEASURED)])
-        way = change.copy()
-        for which in (np.union1d(np.flatnonzero(chosen), some), rest):
-            way[which] = np.maximum(change[which], self._way_at_speed(which))
-            if not rank_moved_far(way[some], sigma[some]).any():
+        others = np.flatnonzero(~chosen)
+        longest = np.argsort(-self._duration(self.seen.at[:-1], self.seen.at[1:])[others])[:SPEEDS_MEASURED]
+        sampled = np.union1d(others[longest], others[:: max(1, len(others) // SPEEDS_MEASURED)])
+        path = change.copy()
+        for group in (np.union1d(np.flatnonzero(chosen), sampled), others):
+            path[group] = np.maximum(change[group], self._way_at_speed(group))
+            if not rank_moved_far(path[sampled], sigma[sampled]).any():
                 break
-        return way
+        return path
 
-    def _duration(self, one: Array, two: Array) -> Array:
+    def _duration(self, begin: Array, end: Array) -> Array:
+        """Time between places, s."""
         times = lambda places: np.interp(places, np.arange(len(self.t)), self.t)
-        return np.abs(times(two) - times(one))
+        return np.abs(times(end) - times(begin))
 
     def _way_at_speed(self, k: NDArray[np.intp]) -> Array:
         """The path length of the rows between points k and k + 1, at the larger of their speeds there; 0 in an impact."""
         low, high = self.seen.at[k], self.seen.at[k + 1]
-        near, ends = RANK_PROBE * np.minimum(high - low, 1.0), np.concatenate([k, k + 1])
-        moved = np.concatenate([low + near, high - near])
-        change = np.sqrt(np.add.reduce((self.turning_rows(moved) - self.seen.Y[ends]) ** 2, axis=(1, 2)))
-        duration = self._duration(self.seen.at[ends], moved)
+        probe, ends = RANK_PROBE * np.minimum(high - low, 1.0), np.concatenate([k, k + 1])
+        probed = np.concatenate([low + probe, high - probe])
+        change = np.sqrt(np.add.reduce((self.turning_rows(probed) - self.seen.Y[ends]) ** 2, axis=(1, 2)))
+        duration = self._duration(self.seen.at[ends], probed)
         speed = np.divide(change, duration, out=np.zeros_like(change), where=duration > 0)
         return np.nan_to_num(speed.reshape(2, -1).max(axis=0) * self._duration(low, high))
 
@@ -175,25 +177,25 @@ class SurveyedRows:
         """Examines all steps where rows turned much or σ is small, and states inside of steps in which they turn further."""
         at, least = self.seen.at, self.least
         small = least < SMALL_SIGMA_SURVEYED * least.max()
-        far = rank_moved_far(self.way, np.minimum(least[1:], least[:-1]))
-        wanted = np.flatnonzero((self.turned | far | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
-        if len(wanted):
-            self.look(np.concatenate([np.arange(at[k], at[k + 1]) for k in wanted])[:STATES_SURVEYED])
+        moved_far = rank_moved_far(self.way, np.minimum(least[1:], least[:-1]))
+        steps = np.flatnonzero((self.turned | moved_far | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
+        if len(steps):
+            self.look(np.concatenate([np.arange(at[k], at[k + 1]) for k in steps])[:STATES_SURVEYED])
         self._look_inside()
 
     def _look_inside(self) -> None:
         """Examines so many states inside each step that rows cannot return unseen between two of them."""
         at, least = self.seen.at, self.least
         size = np.sqrt(np.add.reduce(self.seen.Y[:-1] ** 2, axis=(1, 2)))
-        long = rank_moved_far(self.way, np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
-        long &= ~self.unresolved()  # between such states velocities are not on a line
+        moved_far = rank_moved_far(self.way, np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
+        moved_far &= ~self.unresolved()  # between such states velocities are not on a line
         parts = np.maximum(rank_parts(self.way, size, least.max()), PARTS_OF_TURNING_STEP)
-        hidden = long & ((parts > MOST_PARTS_OF_STEP) | (np.cumsum(np.where(long, parts, 0)) > STATES_SURVEYED))
+        hidden = moved_far & ((parts > MOST_PARTS_OF_STEP) | (np.cumsum(np.where(moved_far, parts, 0)) > STATES_SURVEYED))
         if hidden.any():
             self.hidden = float(self.t[int(at[np.argmax(hidden)])])
-        inside = [at[k] + np.arange(1, parts[k]) / parts[k] for k in np.flatnonzero(long & ~hidden)]
-        if inside:
-            self.look(np.concatenate(inside))
+        places = [at[k] + np.arange(1, parts[k]) / parts[k] for k in np.flatnonzero(moved_far & ~hidden)]
+        if places:
+            self.look(np.concatenate(places))
 
     def unresolved(self) -> NDArray[np.bool_]:
         """Between which neighbours small rows on velocities changed by more than they are: they may have vanished there."""

@@ -43,11 +43,11 @@ def with_work(atol: Any, flow: Flow, form: NormalForm, t: float, q: Array, v: Ar
 def _energies(form: NormalForm) -> Fn:
     """Σ |Q − h| + M_ii |v_i| and Σ |Q − h| |q| + M_ii v_i², (2,): of q and v changed by 1, by themselves."""
     t, q, v, p = (form.inputs[x] for x in "tqvp")
-    own = form.nq - form.states
-    places = take(q, range(own)).fabs() if own == form.nv else largest(q)
+    simple = form.nq - form.states
+    magnitudes = take(q, range(simple)).fabs() if simple == form.nv else largest(q)
     forces, momenta, total = (form["Q"] - form["h"]).fabs(), diagonal(form["M"]) * v.fabs(), Value.ones(1, form.nv)
     ports = {"t": (t, ()), **{name: (x, (x.numel(),)) for name, x in (("q", q), ("v", v), ("p", p))}}
-    sums = column(total @ (forces + momenta), total @ (forces * places + momenta * v.fabs()))
+    sums = column(total @ (forces + momenta), total @ (forces * magnitudes + momenta * v.fabs()))
     if any(depends(sums, form.inputs[x]) for x in ("a", "lam")):
         sums = zeros(2)  # forces that are not known yet
     return make_fn("energies", ports, {"energies": (sums, (2,))})

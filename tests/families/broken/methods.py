@@ -107,7 +107,7 @@ BREAKAGES = [
     Breakage(
         "the survey of rank looks at the ends of steps alone",
         "simulate/surveyed_rows.py",
-        "        if inside:\n            self.look(np.concatenate(inside))",
+        "        if places:\n            self.look(np.concatenate(places))",
         "",
         {
             "change_points.change_points_that_no_guard_watches": (3, 9),

@@ -57,16 +57,16 @@ class Reader:
     def first(self, t: float, q: Array, v: Array) -> dict[Any, float]:
         """The values at the start, which determine the inputs: parameter → value."""
         try:
-            given = self.control(t, q, v)
+            returned = self.control(t, q, v)
         except AppellError:
             raise
         except Exception as failure:  # any error of the user's function
             reason = f"the control raised {type(failure).__name__}: {failure}"
             raise SimulationError(f"stopped at the start, t = {t:g}: {reason}") from failure
-        answer = self._checked(given, t)
+        answer = self._checked(returned, t)
         self.columns = tuple(sorted(answer))
-        asked = [(k, s.assumptions0) for k, s in enumerate(self.inputs)]
-        self.rules = [(k, holds) for k, assumed in asked for rule, holds in RULES if assumed.get(rule)]
+        assumptions = [(k, s.assumptions0) for k, s in enumerate(self.inputs)]
+        self.rules = [(k, holds) for k, assumed in assumptions for rule, holds in RULES if assumed.get(rule)]
         refuse_inputs(self.system, set(self.inputs))
         return {self.system.parameters[i]: answer[i] for i in self.columns}
 
@@ -88,10 +88,13 @@ class Reader:
         return values if not self.rules or all(holds(values[k]) for k, holds in self.rules) else None
 
     def _ordered(self, answer: Any, t: float) -> list[float]:
+        """The values of a result in the order of `inputs`; refused if it has other inputs than the first one."""
         values = self._checked(answer, t)
         if len(values) != len(self.columns) or any(i not in values for i in self.columns):
-            now, then = (", ".join(str(self.system.parameters[i]) for i in sorted(which)) for which in (values, self.columns))
-            raise ModelError(f"the control gives {now or 'nothing'} at t = {t:g}, but gave {then or 'nothing'} at the start")
+            now, initial = (
+                ", ".join(str(self.system.parameters[i]) for i in sorted(indices)) for indices in (values, self.columns)
+            )
+            raise ModelError(f"the control gives {now or 'nothing'} at t = {t:g}, but gave {initial or 'nothing'} at the start")
         self.usual, self.order = tuple(answer), [list(values).index(i) for i in self.columns]
         return [values[i] for i in self.columns]
 
@@ -101,45 +104,47 @@ class Reader:
             raise ModelError(f"the control returned {type(answer).__name__} at t = {t:g}; it must map inputs to values")
         values = {}
         for key, value in answer.items():
-            place = self._place(key)
-            if place in values:
+            index = self._place(key)
+            if index in values:
                 raise ModelError(f"the control gives '{text_of(key)}' twice at t = {t:g}, by symbol and by name")
-            values[place] = self._number(place, value, t)
+            values[index] = self._number(index, value, t)
         return values
 
     def _place(self, key: Any) -> int:
-        place = self.places.get(key)
-        place = self.places.get(text_of(key)) if place is None else place
-        if place is None:
+        """The index of a parameter by symbol or name."""
+        index = self.places.get(key)
+        index = self.places.get(text_of(key)) if index is None else index
+        if index is None:
             has = ", ".join(map(str, self.system.parameters)) or "none"
-            given = f"the control gives '{text_of(key)}', which is not a parameter of"
-            raise ModelError(f"{given} {self.system.name}; it has {has}")
-        return place
+            text = f"the control gives '{text_of(key)}', which is not a parameter of"
+            raise ModelError(f"{text} {self.system.name}; it has {has}")
+        return index
 
-    def _number(self, place: int, value: Any, t: float) -> float:
-        symbol = self.system.parameters[place]
+    def _number(self, index: int, value: Any, t: float) -> float:
+        """A finite value of a parameter that satisfies its assumptions."""
+        symbol = self.system.parameters[index]
         try:
             number = float(value)
         except (TypeError, ValueError):
             raise ModelError(f"the control returned {symbol} = {shown(value)} at t = {t:g}: not a number") from None
         if not isfinite(number):
             raise ModelError(f"the control returned {symbol} = {number} at t = {t:g}: not finite")
-        return checked(symbol, number) if place in self.ruled else number
+        return checked(symbol, number) if index in self.ruled else number
 
 
 def refuse_inputs(system: System, inputs: set[Any], who: str = "the control gives") -> None:
     """Refuses inputs where the state would have to jump with them."""
-    places = [(f"constraint '{c.name}'", c.residual) for c in system.constraints if c.order < 2]
-    places += [(f"'{face.name}'", x) for face in system.unilateral for x in (face.function, face.restitution)]
-    places += [(f"reset '{reset.name}'", x) for reset in system.resets for x in reset.expressions]
-    places += [(f"the rate of {q}", rate) for q, rate in system.rates.items() if q not in system.states]
+    expressions = [(f"constraint '{c.name}'", c.residual) for c in system.constraints if c.order < 2]
+    expressions += [(f"'{face.name}'", x) for face in system.unilateral for x in (face.function, face.restitution)]
+    expressions += [(f"reset '{reset.name}'", x) for reset in system.resets for x in reset.expressions]
+    expressions += [(f"the rate of {q}", rate) for q, rate in system.rates.items() if q not in system.states]
     with suppress(FormNotApplicable):  # of a tree, whose inertia is in numbers
-        places.append(("the kinetic energy", system.kinetic))
-    for where, expr in places:
-        found = sorted(map(str, expr.free_symbols & inputs))
-        if found:
+        expressions.append(("the kinetic energy", system.kinetic))
+    for place, expr in expressions:
+        names = sorted(map(str, expr.free_symbols & inputs))
+        if names:
             raise ModelError(
-                f"{who} '{found[0]}', which stands in {where} of {system.name}: the state would jump with it at"
+                f"{who} '{names[0]}', which stands in {place} of {system.name}: the state would jump with it at"
                 " every sample. Inputs stand in forces, potentials and constraints on accelerations"
             )
 

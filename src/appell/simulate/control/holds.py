@@ -47,9 +47,9 @@ class Holds:
         if status == Status.OK:
             self.trace.t = t_end
             return True
-        full = status == Status.BUFFER_FULL and self._short_of_memory(self.current)
+        out_of_memory = status == Status.BUFFER_FULL and self._short_of_memory(self.current)
         self.leave()
-        if full:
+        if out_of_memory:
             return self.reach(t_end, passed)
         self.too_few = status == Status.BUFFER_FULL
         return False
@@ -77,6 +77,7 @@ class Holds:
         return self.loop if isinstance(self.loop, FaceLoop) else None
 
     def _loop(self, contacts: tuple[int, ...]) -> Loop:
+        """The loop with some faces in contact."""
         if self._walled is None:
             return self.loop
         return self._walled.in_mode(mode_of(self._instant(), contacts) if contacts else FLIGHT)
@@ -109,6 +110,7 @@ class Holds:
         return self.trace.mode.closed if self.trace.modes and not self.trace.mode.asleep else None
 
     def _make(self, contacts: tuple[int, ...]) -> Hold:
+        """A hold with some faces in contact."""
         loop, task = self._loop(contacts), self.task
         assert isinstance(loop, CLoop)
         return Hold(loop, task, self.trace, self.p, self.interval)
@@ -122,8 +124,8 @@ class Holds:
     def _short_of_memory(self, hold: Hold) -> bool:
         """Whether the trials may have filled the remaining memory; unused memory is not replaced."""
         run = hold.struct
-        left = min(run.capacity - run.n_steps, run.event_capacity - run.n_events if hold.faces else run.capacity)
-        return run.n_steps + run.n_events > 0 and left < 2 * self.trials + hold.faces + 3
+        free = min(run.capacity - run.n_steps, run.event_capacity - run.n_events if hold.faces else run.capacity)
+        return run.n_steps + run.n_events > 0 and free < 2 * self.trials + hold.faces + 3
 
 
 __all__ = ["Holds"]

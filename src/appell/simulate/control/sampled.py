@@ -120,8 +120,8 @@ class _Journey:
         """From the k-th reading to the next by the loop itself, yielding on the way; returns the status there."""
         seconds, began = 0.0, perf_counter()
         self.trace.keep()
-        for piece in self._pieces(k):
-            for trace in self.inner.run(piece, self.trace):
+        for task in self._pieces(k):
+            for trace in self.inner.run(task, self.trace):
                 if trace.status is Status.BUFFER_FULL:
                     seconds += perf_counter() - began
                     yield trace
@@ -132,13 +132,13 @@ class _Journey:
 
     def _pieces(self, k: int) -> Iterator[Task]:
         """The task from the k-th reading to the next, interrupted after many steps to check whether to go on."""
-        whole = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
-        many = self.steps[k] + max(STEPS_TO_COMPARE, int(OUT_OF_PROPORTION * self._usual(k)))
-        if many < whole.max_steps:
-            yield replace(whole, max_steps=many)
+        full = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
+        limit = self.steps[k] + max(STEPS_TO_COMPARE, int(OUT_OF_PROPORTION * self._usual(k)))
+        if limit < full.max_steps:
+            yield replace(full, max_steps=limit)
             if self.trace.status is not Status.MAX_STEPS or self._runs_away(k):
                 return
-        yield whole
+        yield full
 
     def _steps_now(self) -> int:
         """Number of steps accepted so far."""
@@ -166,26 +166,27 @@ class _Journey:
         return True
 
     def _readings(self) -> Readings:
+        """The readings so far, with the work done by jumps of inputs inside a potential."""
         loop, n = self.loop, self.done
         values = np.array(self.controls[:n]).reshape(n, len(self.columns))
-        made = Readings(
+        readings = Readings(
             inputs=loop.reader.inputs, t=self.readings[:n], z=self.known_z[:n], values=values, p=self.task.p,
             columns=loop.reader.columns, work=np.zeros(n),
         )  # fmt: skip
         if not loop.compiled.system.potential.free_symbols & set(loop.reader.inputs):
-            return made
-        return replace(made, work=_work_of_jumps(loop.compiled, loop.flow, made))
+            return readings
+        return replace(readings, work=_work_of_jumps(loop.compiled, loop.flow, readings))
 
 
 def _work_of_jumps(run: Run, flow: Flow, readings: Readings) -> Array:
     """Σ H(t_k, q, v; u_k) − H(t_k, q, v; u_k−1), (n,), J."""
     q, v = readings.z[:, : flow.nq], velocities(run, flow, readings.t, readings.z)
     n = np.arange(len(readings))
-    after, before = (
-        HeldRun.of(run, readings.parameters_of(which)).evaluate(readings.t, q, v, ("H",))["H"]
-        for which in (n, np.maximum(n - 1, 0))
+    H_after, H_before = (
+        HeldRun.of(run, readings.parameters_of(numbers)).evaluate(readings.t, q, v, ("H",))["H"]
+        for numbers in (n, np.maximum(n - 1, 0))
     )
-    return np.cumsum(after - before)
+    return np.cumsum(H_after - H_before)
 
 
 __all__ = ["SampledLoop"]

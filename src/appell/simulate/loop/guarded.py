@@ -207,7 +207,7 @@ class _RankPassage:
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """One trial step: the step if it is accepted, and the next size."""
         passage, state, jump = self.passage, self.here, False
-        sought = h = passage.within_sight(state, self.direction * h, self.reference)
+        proposed = h = passage.within_sight(state, self.direction * h, self.reference)
         to_loss = None
         if self.direction * state.t > self.no_jump_until:
             distance = passage.ahead(state, self.direction * LOOK_AHEAD * h)
@@ -231,14 +231,14 @@ class _RankPassage:
             shrunk = max(PASSAGE_SHRINK, PASSAGE_SAFETY * error ** (-1 / 8)) if np.isfinite(error) and error > 1 else RETRIED
             if bad or to_loss is not None:
                 self.hold = HELD_STEPS
-            return None, (h if jump or to_loss is None or h >= sought else min(sought, h)) * shrunk
-        refused = self._crossing(step, stages, jump, is_near, h)
-        if refused is not None:
-            return None, refused
+            return None, (h if jump or to_loss is None or h >= proposed else min(proposed, h)) * shrunk
+        shorter = self._crossing(step, stages, jump, is_near, h)
+        if shorter is not None:
+            return None, shorter
         wished = PASSAGE_SAFETY * max(error, 1e-16) ** (-1 / 8)
         grow = min(1.0 if self.rejected_last else PASSAGE_GROW, max(PASSAGE_SHRINK, wished))
         self.rejected_last = False
-        following = max(sought, h * min(grow, 1.0)) if to_loss is not None and not jump and h < sought else h * grow
+        following = max(proposed, h * min(grow, 1.0)) if to_loss is not None and not jump and h < proposed else h * grow
         self.before = sigma, h
         least_sigma = min([float(step.end.sigma[self.index]), *stages])
         if rank_digits_lost(least_sigma, self.reference):
