@@ -67,7 +67,7 @@ def free_motion(folded: Fold, acceleration: Expr, phi: Symbol, r: Symbol) -> Fre
     law = _on_wall(folded, acceleration, s)
     if law.free_symbols & {folded.x.d, t} or not law.is_polynomial(s) or sympy.Poly(law, s).degree() > 1:
         raise ModelError(
-            f"without the small terms the motion between impacts is s̈ = {_named(law, s)}; averaging starts from s̈ = −β s,"
+            f"without the small terms the motion between impacts is s̈ = {_law_text(law, s)}; averaging starts from s̈ = −β s,"
             " s̈ = −α or s̈ = 0 (s the distance from the wall): name every other term in small="
         )
     line = sympy.Poly(law, s)
@@ -75,7 +75,7 @@ def free_motion(folded: Fold, acceleration: Expr, phi: Symbol, r: Symbol) -> Fre
     make = _two_walls if folded.two_sided else _one_wall
     motion = make(sympy.simplify(alpha), sympy.simplify(beta), phi, r)
     if isinstance(motion, str):
-        raise ModelError(f"without the small terms the motion between impacts is s̈ = {_named(law, s)}: {motion}")
+        raise ModelError(f"without the small terms the motion between impacts is s̈ = {_law_text(law, s)}: {motion}")
     return motion
 
 
@@ -125,6 +125,6 @@ def _sheets(x: Callable[[int], Expr]) -> tuple[PeriodPart, ...]:
     return PeriodPart(-HALF, HALF, 1, x(1)), PeriodPart(HALF, 3 * HALF, -1, x(-1))
 
 
-def _named(law: Expr, s: Symbol) -> str:
+def _law_text(law: Expr, s: Symbol) -> str:
     return str(law.xreplace({s: Symbol("s")}))
 

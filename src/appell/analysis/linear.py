@@ -113,7 +113,7 @@ def linearize(
         run = motion.run
         ports = ports_of(run.form, run.system, inputs, outputs)
         states = [(float(t), q, v) for t, q, v in zip(motion.t, motion.q, motion.v, strict=True)]
-        probe = LinearProbe(run, _named(run.system, independent), *states[0])
+        probe = LinearProbe(run, _indices_of(run.system, independent), *states[0])
         per_state = [probe(*state) for state in states]
         result = probe.linearization([np.array(list(x)) for x in zip(*per_state, strict=True)])
         return replace(result, state_matrices=_stacked([probe.ported(ports, *state) for state in states], ports))
@@ -137,7 +137,7 @@ def _at_state(
         raise ModelError(
             f"{atom} jumps or has a kink at this state of {system.name}, so small motions have no linear equations there"
         )
-    probe = LinearProbe(run, _named(system, independent), time, q, v)
+    probe = LinearProbe(run, _indices_of(system, independent), time, q, v)
     result = probe.linearization(probe(time, q, v))
     probe.require_steady(time, q, v)
     probe.require_constant(result, time, q, v)
@@ -186,7 +186,7 @@ def _stacked(per_state: Sequence[StateMatrices | None], ports: Ports | None) -> 
     return StateMatrices(A, B, C, D, sizes, ports.inputs, ports.outputs)
 
 
-def _named(system: System, independent: Any) -> list[int] | None:
+def _indices_of(system: System, independent: Any) -> list[int] | None:
     if independent is None:
         return None
     if isinstance(independent, str | Jet) or not isinstance(independent, Iterable):

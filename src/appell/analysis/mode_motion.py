@@ -69,13 +69,13 @@ def mode_motion(linear: Linearization, mode: Any, amplitude: Any = None, periods
     times = np.linspace(0.0, length, max(2, round(SAMPLES_A_PERIOD * max(count, 1.0))) + 1)
     waves = size / largest * np.exp(value * times)[:, None] * shape
     rates = (value * waves).real
-    q, v = _placed(linear.reference, times, waves.real, rates)
+    q, v = _projected(linear.reference, times, waves.real, rates)
     t = linear.reference.t + times
     note = Note("a mode of the linear equations at a visible amplitude, not a motion of the system")
     return Motion(run=linear.reference.run, t=t, q=q, v=v, work=np.zeros(len(t)), method="mode", notes=(note,))
 
 
-def _placed(at: ReferenceState, times: Array, displacements: Array, rates: Array) -> tuple[Array, Array]:
+def _projected(at: ReferenceState, times: Array, displacements: Array, rates: Array) -> tuple[Array, Array]:
     form, p = at.run.form, at.run.p_at(at.t)
     N, drift = (form.select(name)(at.t, at.q, at.v, p)[name] for name in ("N", "qd"))
     drift = np.where(np.abs(drift) > 0, drift, 0.0)

@@ -92,7 +92,7 @@ def _rewritten(
         results = [turned(p, leaves) for p in StreamExpansion(stream, inputs, fixed, expand_sums, leaves).results()]
     except TooLong:
         return
-    built = _made(results, leaves)
+    built = _built_leaves(results, leaves)
     outputs = [item for item in stream if item.op == "output"]
     for horner in (True, False):
         sharing = HornerScheme(leaves, horner)
@@ -108,7 +108,7 @@ def _rewritten(
         yield columns
 
 
-def _made(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
+def _built_leaves(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
     """The leaves to be built from others; the rest become sines and cosines of differences.
 
     Sine and cosine of a − b are four products of those of a and b, if these are needed anyway. If only the difference of two

@@ -64,12 +64,12 @@ class Stiff:
             with _making:
                 integrators = self.make()
         arguments = {"x0": z, "z0": y, "p": np.concatenate([p, [t0, t1]])}
-        result = _aside(lambda: _reach(integrators, arguments, self.steps))
+        result = _uninterrupted(lambda: _integrated(integrators, arguments, self.steps))
         self.idle.append(integrators)  # not after an exception: the call may still be running
         return result
 
 
-def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most: int) -> SundialsResult:
+def _integrated(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most: int) -> SundialsResult:
     for integrator in integrators:
         try:
             out = integrator(**arguments)
@@ -85,7 +85,7 @@ def _reach(integrators: tuple[ca.Function, ...], arguments: dict[str, Any], most
     return SundialsResult(arguments["x0"], Status.STEP_TOO_SMALL, (0, 0, 0))
 
 
-def _aside(call: Callable[[], SundialsResult]) -> SundialsResult:
+def _uninterrupted(call: Callable[[], SundialsResult]) -> SundialsResult:
     """The result of a call that no signal handler can interrupt: handlers run in the main thread, which waits meanwhile."""
     if current_thread() is not main_thread():
         return call()

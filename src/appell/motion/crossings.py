@@ -35,7 +35,7 @@ CROSSING_NOISE = 1e-12
 def crossings(value: Callable[[Array], Array], times: Array) -> Array:
     """Times, (n,), at which `value` changes its sign between the first and the last of `times`, in order."""
     shortest = max(1e-10 * float(times[-1] - times[0]), 8 * float(np.spacing(np.abs(times).max())))
-    t = _apart(np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST_INTERVALS + 1)])), shortest)
+    t = _separated(np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST_INTERVALS + 1)])), shortest)
     if len(t) < 2:
         return np.zeros(0)
     t, f = _resolved(value, t, value(t), shortest)
@@ -45,7 +45,7 @@ def crossings(value: Callable[[Array], Array], times: Array) -> Array:
     return _roots(value, t[left], t[right], f[left], f[right])
 
 
-def _apart(t: Array, shortest: float) -> Array:
+def _separated(t: Array, shortest: float) -> Array:
     """The times without those closely followed by another one: a sample and a grid point may differ by rounding only, and
     extrapolation from both would be meaningless."""
     separate = np.append(np.diff(t) > shortest, True)

@@ -32,7 +32,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
     t, q, v = motion.t, motion.q, motion.v
     rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
     a, lam, touch = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
-    settled = _settled(t)
+    settled = _last_of_instant(t)
     for contacts, samples in _modes(motion):
         samples = samples[settled[samples] == samples]
         if not len(samples):
@@ -56,7 +56,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
     return a, lam, touch
 
 
-def _settled(t: Array) -> NDArray[np.intp]:
+def _last_of_instant(t: Array) -> NDArray[np.intp]:
     """The index of each sample, (k,); between the first and the last sample of one instant, the index of the last."""
     settled, coincides = np.arange(len(t)), np.diff(t) == 0
     for i in np.flatnonzero(coincides[:-1] & coincides[1:])[::-1] + 1:

@@ -116,7 +116,7 @@ def _shape(
     gap, gap_second, g_places = _gap(f"gap_{name}", form, y[0], c)
     inputs, columns, gap_inputs = [], [], []
     for _, other in members:
-        counterpart = _moved(indices, outline, other)
+        counterpart = _counterparts(indices, outline, other)
         inputs.append([indices.first[kind] + counterpart[kind].get(i, i) for kind, i in x_places])
         gap_inputs.append([indices.first[kind] + counterpart[kind].get(i, i) for kind, i in g_places])
         columns.append([counterpart["v"].get(i, i) for i in n_places])
@@ -146,7 +146,7 @@ def _gap(name: str, form: NormalForm, g: Value, c: Value) -> tuple[Fn, Fn, list[
     return gap, make_fn(f"{name}_second", ports, {"y": (column(g, rate, second), (3,))}), places
 
 
-def _moved(indices: _SymbolIndices, a_face: Outline, b_face: Outline) -> dict[str, dict[int, int]]:
+def _counterparts(indices: _SymbolIndices, a_face: Outline, b_face: Outline) -> dict[str, dict[int, int]]:
     """Indices in one face → the corresponding indices in another of the same shape."""
     pairs = lambda table, a, b: {table[x]: table[y] for x, y in zip(a, b, strict=True)}
     return {

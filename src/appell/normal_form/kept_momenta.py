@@ -74,13 +74,13 @@ def kept_momenta(form: NormalForm, policies: Policies, p: Array) -> Coefficients
     key = p.tobytes()
     if key not in stored:
         try:
-            stored[key] = _found(form, policies, p)
+            stored[key] = _conserved(form, policies, p)
         except AppellError:  # no state has determined accelerations
             stored[key] = ()
     return stored[key]
 
 
-def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
+def _conserved(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     """See `kept_momenta`."""
     I, a = candidates(form), form.inputs["a"]
     t, q, v = (form.inputs[name] for name in ("t", "q", "v"))
@@ -106,7 +106,7 @@ def _found(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
     momenta: list[Array] = []
     for vector in vectors:
         coefficients = np.zeros(k)
-        coefficients[some] = _snapped(vector)
+        coefficients[some] = _with_simple_fractions(vector)
         conserved = np.abs(rates @ coefficients).max() <= ZERO_RATE * (np.abs(values) @ np.abs(coefficients)).max()
         if conserved and _independent([*momenta, coefficients], samples) and form.nv + form.m + len(momenta) < WRITTEN_OUT:
             momenta.append(coefficients)
@@ -130,7 +130,7 @@ def _echelon(rows: Array) -> Array:
     return rows[np.argsort((np.abs(rows) > ZERO_RATE).sum(axis=1), kind="stable")]
 
 
-def _snapped(vector: Array) -> Array:
+def _with_simple_fractions(vector: Array) -> Array:
     simple = np.round(vector * COEFFICIENT_DENOMINATOR) / COEFFICIENT_DENOMINATOR
     return np.where(np.abs(vector - simple) < 1e-7 * (1 + np.abs(vector)), simple, vector)
 

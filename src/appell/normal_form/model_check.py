@@ -41,7 +41,7 @@ def judge(system: System) -> None:
     if moves and not system.constraints:  # nothing else to check
         return
     form = normal_form(system)
-    _degree(form)
+    _check_degree(form)
     names = ["A", "A_size", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
     samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions, around=form.around))
     if not samples:
@@ -49,11 +49,11 @@ def judge(system: System) -> None:
     _empty_rows(form, samples)
     _contradictions(form, samples)
     if not moves:
-        _mass(system, samples)
-        _reactions(form, samples)
+        _check_mass(system, samples)
+        _check_reactions(form, samples)
 
 
-def _degree(form: NormalForm) -> None:
+def _check_degree(form: NormalForm) -> None:
     """M = T_vv must not contain the velocities."""
     if not depends(form["M"], form.inputs["v"]):
         return
@@ -80,13 +80,13 @@ def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:
             values = [out[lowest[k]][k if row.level == 2 else index[k]] for _, out in samples]
             satisfied = all(abs(f) < 1e-12 for f in values)
             if not (satisfied and form.route == "tree"):  # a spatial hinge in a plane mechanism has redundant rows
-                _complain(row.constraint.name, satisfied)
+                _refuse_row(row.constraint.name, satisfied)
     for k, row in enumerate(free):
         if all(np.abs(out["r_a"][k]).max() < 1e-12 for _, out in samples):
-            _complain(row.constraint.name, all(abs(out["r"][k]) < 1e-12 for _, out in samples))
+            _refuse_row(row.constraint.name, all(abs(out["r"][k]) < 1e-12 for _, out in samples))
 
 
-def _complain(name: str, satisfied: bool) -> None:
+def _refuse_row(name: str, satisfied: bool) -> None:
     if satisfied:
         raise ConstraintError(f"constraint '{name}' is satisfied identically, or restricts nothing; drop it")
     raise ConstraintError(f"constraint '{name}' is contradictory: it asks for something that no acceleration can change")
@@ -107,21 +107,21 @@ def _contradictions(form: NormalForm, samples: list[Sample]) -> None:
         ("A", "a0", linear),
     )
     for rows_name, residual_name, rows in levels:
-        if len(rows) < 2 or not any(row.level == _top(rows_name) for row in rows):
+        if len(rows) < 2 or not any(row.level == _highest_level(rows_name) for row in rows):
             continue
         states = samples if residual_name == "f0" else _on_manifold(form, samples, residual_name)
-        at_level = form.levels <= _top(rows_name)
+        at_level = form.levels <= _highest_level(rows_name)
         verdicts = [_conflict(out[rows_name], out["A_size"][at_level], out[residual_name]) for _, out in states]
         if verdicts and all(v is not None for v in verdicts):
             dependent, support = verdicts[0] or (0, [])
-            stays = (_stays(form, sample, rows_name, residual_name, dependent, support) for sample in states)
+            stays = (_contradiction_stays(form, sample, rows_name, residual_name, dependent, support) for sample in states)
             if residual_name != "a0" and (not all(stays) or _satisfiable(form, states, residual_name)):
                 continue  # no conflict here: another branch of f_I = 0 was found
             others = ", ".join(f"'{rows[i].constraint.name}'" for i in support)
             raise ConstraintError(f"constraint '{rows[dependent].constraint.name}' contradicts {others}")
 
 
-def _top(rows_name: str) -> int:
+def _highest_level(rows_name: str) -> int:
     """The highest level among the rows of a matrix, by its name."""
     return {"A0": 0, "A1": 1, "A": 2}[rows_name]
 
@@ -164,7 +164,9 @@ def _conflict(A: Array, size: Array, f: Array) -> tuple[int, list[int]] | None:
     return None
 
 
-def _stays(form: NormalForm, sample: Sample, rows: str, residual: str, dependent: int, support: list[int]) -> bool:
+def _contradiction_stays(
+    form: NormalForm, sample: Sample, rows: str, residual: str, dependent: int, support: list[int]
+) -> bool:
     """Whether f_J stays nonzero after Newton's method has made f_I zero: f1 + f1² = 0 does not contradict f1 = 0."""
     fn = form.select(rows, residual, f"{residual}_scale", "N")
     t, q, v, p = sample[0][:4]
@@ -194,7 +196,7 @@ def _satisfiable(form: NormalForm, samples: list[Sample], residual: str) -> bool
     return False
 
 
-def _reactions(form: NormalForm, samples: list[Sample]) -> None:
+def _check_reactions(form: NormalForm, samples: list[Sample]) -> None:
     """Given directions W must be able to enforce the rows: (M, −W; A, 0) must not lose more rank than A."""
     names = [f"'{row.constraint.name}'" for row in form.rows if row.linear and row.constraint.reaction is not None]
     if not names:
@@ -211,7 +213,7 @@ def _reactions(form: NormalForm, samples: list[Sample]) -> None:
     )
 
 
-def _mass(system: System, samples: list[Sample]) -> None:
+def _check_mass(system: System, samples: list[Sample]) -> None:
     """The kinetic energy must be positive for every velocity that satisfies the constraints."""
     lowest = []
     for _, out in samples:

@@ -74,7 +74,7 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
         t = random_time(rng, form.around)
         q, v = random_state(form.nq, form.nv, rng, form.around)
         if k >= count and not states and (form.around is None or "q" not in form.around):
-            q = _far(form, t, v, p, rng)
+            q = _far_coordinates(form, t, v, p, rng)
         with np.errstate(all="ignore"):
             try:
                 q = normalise(form, q)
@@ -90,7 +90,7 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
     return states
 
 
-def _far(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
+def _far_coordinates(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
     """Coordinates drawn from a wide box; with finite rows, if any draw has them."""
     fn = form.select("M", "N", "A0", "f0", "f0_scale")
     q = normalise(form, rng.uniform(-WIDE_BOX, WIDE_BOX, form.nq))
@@ -169,23 +169,26 @@ def _reach(level: Level, z: Array) -> Array:
         if not np.isfinite(f).all() or (np.abs(f) <= ARRIVED * scale).all():
             break
         weights = np.maximum(weights, np.linalg.norm(A, axis=1))
-        if not np.linalg.norm(A.T @ (f / _filled(weights) ** 2)) > 0:
+        if not np.linalg.norm(A.T @ (f / _nonzero(weights) ** 2)) > 0:
             if shaken:
                 break
-            z, shaken = level.move(z, _aside(level, z)), True  # a start where all gradients vanish, such as coinciding points
+            z, shaken = (
+                level.move(z, _shift_aside(level, z)),
+                True,
+            )  # a start where all gradients vanish, such as coinciding points
             f, scale, A = level.rows(z)
             continue
-        z, f, scale, A, damping, better = _damped(level, z, f, A, _filled(weights), damping)
+        z, f, scale, A, damping, better = _damped(level, z, f, A, _nonzero(weights), damping)
         if not better:
             break
     return z
 
 
-def _filled(weights: Array) -> Array:
+def _nonzero(weights: Array) -> Array:
     return np.where(weights > 0, weights, weights.max(initial=0.0) or 1.0)
 
 
-def _aside(level: Level, z: Array) -> Array:
+def _shift_aside(level: Level, z: Array) -> Array:
     return 1e-3 * (level.size or 1.0) * np.random.default_rng(5).uniform(-1, 1, level.rows(z)[2].shape[1])
 
 
@@ -225,7 +228,7 @@ def _slide(level: Level, z: Array) -> Array:
         for _ in range(30):
             trial = _reach(level, level.move(z, -stride * tangent))
             new_offset = level.apart(trial)
-            if _kept(level, trial, square) and float(new_offset @ new_offset) < square:
+            if _on_constraints(level, trial, square) and float(new_offset @ new_offset) < square:
                 break
             stride /= 2
         else:
@@ -234,7 +237,7 @@ def _slide(level: Level, z: Array) -> Array:
     return z
 
 
-def _kept(level: Level, z: Array, square: float) -> bool:
+def _on_constraints(level: Level, z: Array, square: float) -> bool:
     """Whether z is on the constraints, relative to their terms and to what they change over the distance √square from x₀."""
     f, scale, A = level.rows(z)
     sizes = scale + np.linalg.norm(A, axis=1) * np.sqrt(square)

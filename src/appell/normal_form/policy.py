@@ -63,7 +63,7 @@ def choose(form: NormalForm, p: Array, start: State | None = None, near: State |
     """
     if form.free is not None and not form.rows:  # solved by articulated bodies, and M > 0 was checked with the tree
         return Policies.none()
-    return _chosen(form, p, start, None if start is None else form.select("M", "A", "A_size")(*start, p), near)
+    return _from_blocks(form, p, start, None if start is None else form.select("M", "A", "A_size")(*start, p), near)
 
 
 def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
@@ -74,7 +74,7 @@ def judged(form: NormalForm, p: Array, start: State) -> tuple[Policies, Array]:
         if sizes is not None:
             return _independent(form), sizes
         sizes = RowSpace.of(out["M"], out["A"], out["A_size"]).s
-    return _chosen(form, p, start, out), sizes
+    return _from_blocks(form, p, start, out), sizes
 
 
 @remembered
@@ -83,7 +83,7 @@ def _independent(form: NormalForm) -> Policies:
     return Policies.of(form, Policy(CHOLESKY, form.m), {level: int((form.levels < level).sum()) for level in (1, 2)})
 
 
-def _chosen(
+def _from_blocks(
     form: NormalForm, p: Array, start: State | None, blocks: dict[str, Array] | None, fallback: State | None = None
 ) -> Policies:
     """The policies from the blocks at the start, or at random states of the manifold."""
@@ -194,7 +194,7 @@ def _refuse_singular(
         return
     rng = np.random.default_rng(5)
     for _ in range(2):
-        neighbour = _beside(form, p, start, space, rng, metric)
+        neighbour = _rows_nearby(form, p, start, space, rng, metric)
         if neighbour is not None and neighbour.sigma[space.rank] > RANK_RISES:
             rows = ", ".join(f"'{names[i]}'" for i in space.dependent(space.rank))
             raise SingularConfiguration(
@@ -209,7 +209,7 @@ RANK_RISES = 1e-5
 """The rank rises if a singular value that was zero at a start is larger than this at a nearby state."""
 
 
-def _beside(
+def _rows_nearby(
     form: NormalForm, p: Array, start: State, space: RowSpace, rng: np.random.Generator, metric: Array | None
 ) -> RowSpace | None:
     """The rows at a nearby state that satisfies the independent ones, where their directions have changed by some hundredths

@@ -101,7 +101,7 @@ class Rows:
         linear_power = take(lam, linear).T @ _row_rates(said, kin, linear, W, f1, f1_rows)
         return Rows(
             A=A, a0=a0, W=W, f0=f0, f0_scale=f0_size, f1=f1, f1_scale=f1_size,
-            A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=r_a, r_aa=_second(r, kin.a),
+            A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=r_a, r_aa=_hessians(r, kin.a),
             lam=lam, power=linear_power + take(lam, free).T @ (r_a @ kin.v),
         )  # fmt: skip
 
@@ -117,7 +117,7 @@ def scale(f: Value, z: Value) -> Value:
     return column(*[sum(row, Value(0)) for row in terms]) if terms else zeros(0)
 
 
-def _second(r: Value, a: Value) -> Value:
+def _hessians(r: Value, a: Value) -> Value:
     nv = a.numel()
     blocks = [(hessian(r[i], a).T).reshape((1, nv * nv)) for i in range(r.numel())]
     return column(*blocks) if blocks else zeros(0, nv * nv)

@@ -73,7 +73,7 @@ def random_inputs(
             values.append(random_time(rng, around))
         elif around is not None and port.name in around:
             centre = np.asarray(around[port.name], dtype=float)
-            values.append(_near(centre, rng.uniform(-1, 1, port.shape), rng))
+            values.append(_point_near(centre, rng.uniform(-1, 1, port.shape), rng))
         elif far and port.name == "q":
             values.append(rng.uniform(-WIDE_BOX, WIDE_BOX, port.shape))
         else:
@@ -94,10 +94,10 @@ def random_state(nq: int, nv: int, rng: np.random.Generator, around: Around = No
     q, v = rng.uniform(-1, 1, nq), rng.uniform(-1, 1, nv)
     if around is None or "q" not in around:
         return q, v
-    return _near(around["q"], q, rng), _near(around["v"], v, rng)
+    return _point_near(around["q"], q, rng), _point_near(around["v"], v, rng)
 
 
-def _near(centre: Array, direction: Array, rng: np.random.Generator) -> Array:
+def _point_near(centre: Array, direction: Array, rng: np.random.Generator) -> Array:
     """A point within `SAMPLE_SPREAD` of a given one, often much nearer, since the width of the domain is not known."""
     return centre + SAMPLE_SPREAD * 10 ** -rng.uniform(0, 6) * np.where(centre == 0, 1.0, np.abs(centre)) * direction
 

@@ -137,11 +137,11 @@ def _lifted(fn: Fn | Solved | None, nz: int, size: int):
     if fn is None:
         return None
     if isinstance(fn, Solved):
-        return Solved(fn.name, _longer(fn.head, nz, size), _longer(fn.tail, nz, size), fn.policy)
-    return _longer(fn, nz, size)
+        return Solved(fn.name, _on_longer_state(fn.head, nz, size), _on_longer_state(fn.tail, nz, size), fn.policy)
+    return _on_longer_state(fn, nz, size)
 
 
-def _longer(fn: Fn, nz: int, size: int) -> Fn:
+def _on_longer_state(fn: Fn, nz: int, size: int) -> Fn:
     inputs = {port.name: symbols(port.name, size if port.name == "z" else port.size) for port in fn.inputs}
     values = apply(fn, *(take(x, range(nz)) if name == "z" else x for name, x in inputs.items()))
     ports = {port.name: port.shape for port in fn.outputs}

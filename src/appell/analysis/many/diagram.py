@@ -230,7 +230,7 @@ def _on_section(
             if not crossings.ok:
                 bad.append(f"at {name} = {value:.6g}: {crossings.message}")
             if follow and m > 1:
-                state, looks["since"] = _later(crossings, {**(parameters or {}), name: value}, looks)
+                state, looks["since"] = _after_last_crossing(crossings, {**(parameters or {}), name: value}, looks)
             if report is not None:
                 report(k + 1)
     except KeyboardInterrupt:
@@ -243,7 +243,9 @@ def _on_section(
     return Diagram(system, name, values, t, z, not message, message or "complete", atol)
 
 
-def _later(found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]) -> tuple[Mapping[Any, float], float]:
+def _after_last_crossing(
+    found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]
+) -> tuple[Mapping[Any, float], float]:
     """State and time half a step after the last crossing, away from a wall that moves with the parameter."""
     system, begin = found.system, float(found.t[-1])
     until = begin + 0.5 * float(found.t[-1] - found.t[-2])

@@ -270,7 +270,7 @@ class PeriodicRuns:
             chunk = rows[done : done + size]
             chunk_states = states[done : done + len(chunk)]
             if self.wide:
-                self._in_lanes(chunk, count, chunk_states, _up_to(len(chunk), done, report))
+                self._in_lanes(chunk, count, chunk_states, _report_below(len(chunk), done, report))
             else:
                 self._one_after_another(chunk, count, chunk_states)
             done += len(chunk)
@@ -315,7 +315,7 @@ class PeriodicRuns:
         return self.reason.get(int(k), STATUS_TEXT[Status(int(self.status[k]))])
 
 
-def _up_to(count: int, done: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
+def _report_below(count: int, done: int, report: Callable[[int], Any] | None) -> Callable[[float], Any] | bool:
     """Reports progress within `count` runs after `done`. Completion is reported later, after results are stored, so that an
     interrupt at that point loses nothing."""
     if report is None:

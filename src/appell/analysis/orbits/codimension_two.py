@@ -67,19 +67,19 @@ def cosine(step: CurveStep) -> float:
     return float((mu[i] + mu[j]).real / 2)
 
 
-def _others(step: CurveStep, number: float) -> float:
+def _product_without_pair(step: CurveStep, number: float) -> float:
     """Π (μ − number) over the multipliers except the pair."""
     mu = _multipliers(step)
     return float(np.prod(np.delete(mu, list(_pair(mu))) - number).real)
 
 
-def _beside(step: CurveStep, defining: float, number: float) -> float:
+def _product_without_defining(step: CurveStep, defining: float, number: float) -> float:
     """Π (μ − number) without the multiplier that defines the curve."""
     mu = _multipliers(step)
     return float(np.prod(np.delete(mu, int(np.argmin(np.abs(mu - defining)))) - number).real)
 
 
-def _product(step: CurveStep, defining: float) -> float:
+def _pairs_without_defining(step: CurveStep, defining: float) -> float:
     """Π_{i<j} (μ_i μ_j − 1) over the multipliers except the one that defines the curve."""
     mu = _multipliers(step)
     mu = np.delete(mu, int(np.argmin(np.abs(mu - defining))))
@@ -96,21 +96,21 @@ def tests_along(kind: str, tangent: Array) -> dict[str, SecondTest]:
     """Tests of the second conditions on a curve of a kind, starting from a point with a tangent."""
     if kind == "Neimark–Sacker":
         tests: dict[str, SecondTest] = {name: lambda step, c=c: cosine(step) - c for name, c in RESONANCES.items()}
-        tests["fold–Neimark–Sacker"] = lambda step: _others(step, 1.0)
-        tests["flip–Neimark–Sacker"] = lambda step: _others(step, -1.0)
+        tests["fold–Neimark–Sacker"] = lambda step: _product_without_pair(step, 1.0)
+        tests["flip–Neimark–Sacker"] = lambda step: _product_without_pair(step, -1.0)
         return tests
     if kind == "fold":
         return {
             "cusp": cusp_along(tangent),
-            "fold–flip": lambda step: _beside(step, 1.0, -1.0),
-            "1:1 resonance": lambda step: _beside(step, 1.0, 1.0),
-            "fold–Neimark–Sacker": lambda step: _product(step, 1.0),
+            "fold–flip": lambda step: _product_without_defining(step, 1.0, -1.0),
+            "1:1 resonance": lambda step: _product_without_defining(step, 1.0, 1.0),
+            "fold–Neimark–Sacker": lambda step: _pairs_without_defining(step, 1.0),
         }
     if kind == "period doubling":
         return {
-            "fold–flip": lambda step: _beside(step, -1.0, 1.0),
-            "1:2 resonance": lambda step: _beside(step, -1.0, -1.0),
-            "flip–Neimark–Sacker": lambda step: _product(step, -1.0),
+            "fold–flip": lambda step: _product_without_defining(step, -1.0, 1.0),
+            "1:2 resonance": lambda step: _product_without_defining(step, -1.0, -1.0),
+            "flip–Neimark–Sacker": lambda step: _pairs_without_defining(step, -1.0),
         }
     return {}
 

@@ -35,7 +35,7 @@ def first_return(shooting: Shooting, z0: Array) -> float:
         sizes = [np.abs(block).max(initial=0.0) for block in (z0[: shooting.nq], z0[shooting.nq :])]
         shooting.options["atol"] = CLOSING_ATOL * float(min((size for size in sizes if size > 0), default=1.0))
     for _ in range(MOST_HORIZONS):
-        run_so_far = _so_far(shooting, z0, horizon, steps)
+        run_so_far = _limited_run(shooting, z0, horizon, steps)
         horizon, cut = float(run_so_far.t[-1] - shooting.since), run_so_far.status is not Status.OK
         times = shooting.since + np.linspace(0, horizon, RETURNS)
         if (T := _between_resets(shooting, run_so_far, z0)) is not None:
@@ -57,7 +57,7 @@ def first_return(shooting: Shooting, z0: Array) -> float:
     raise ModelError("the guess does not come back to itself; give period_guess=, or a guess nearer to the orbit")
 
 
-def _so_far(shooting: Shooting, z0: Array, horizon: float, steps: int) -> Motion:
+def _limited_run(shooting: Shooting, z0: Array, horizon: float, steps: int) -> Motion:
     """The motion from a guess, up to a number of steps."""
     start = dict(zip(shooting.symbols, map(float, z0), strict=True))
     with silence():

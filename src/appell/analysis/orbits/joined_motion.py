@@ -34,7 +34,7 @@ def joined(motions: Sequence[Motion]) -> Motion:
     inner = [slice(None, -1)] * (len(motions) - 1) + [slice(None)]
     joint = lambda name: np.concatenate([getattr(m, name)[s] for m, s in zip(motions, inner, strict=True)])
     work = np.cumsum([0.0, *(float(m.work[-1]) for m in motions[:-1])])
-    events = [first.events, *(_later(m) for m in motions[1:])]
+    events = [first.events, *(_events_after_start(m) for m in motions[1:])]
     dissipated = None
     if all(m.lost is not None for m in motions):
         offsets = np.cumsum([0.0, *(float(m.lost[-1]) for m in motions[:-1])])  # type: ignore[index]
@@ -51,7 +51,7 @@ def joined(motions: Sequence[Motion]) -> Motion:
     )  # fmt: skip
 
 
-def _later(motion: Motion) -> NDArray[Any]:
+def _events_after_start(motion: Motion) -> NDArray[Any]:
     """Events without the contacts at the start, which are not impacts."""
     begin = float(motion.t[0])
     return motion.events[(motion.events["time"] != begin) | (motion.events["kind"] == EVENT_KINDS.index("impact"))]

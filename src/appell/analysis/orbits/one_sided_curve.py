@@ -53,7 +53,7 @@ class OneSidedCurve:
         orbit = self.special.orbit
         self.system, self.kind = orbit.system, self.special.kind
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
-        self.like = blows(_standing(orbit)), phase_words(_standing(orbit))
+        self.like = blows(_as_point(orbit)), phase_words(_as_point(orbit))
         a, b = (self.values[name] for name in self.names)
         self.scale = np.array(ranges_of(a, b, self.to, self.names[1], response_of(orbit, self.names)))
         self.gone = self._phase(orbit) if self.kind != "grazing" else None
@@ -63,7 +63,7 @@ class OneSidedCurve:
         """The phase that begins: of the friction whose measure is zero on the orbit."""
         letter = "+" if self.kind == "multi-sliding" else "s"
         candidates = [Vanishing(friction.name, self.kind, False, letter) for friction in self.system.frictions]
-        return min(candidates, key=lambda phase: abs(phase_margin(_standing(orbit), phase)(_standing(orbit))))
+        return min(candidates, key=lambda phase: abs(phase_margin(_as_point(orbit), phase)(_as_point(orbit))))
 
     def measure(self, point: CurvePoint) -> float:
         """The distance of an orbit from the change; −1 beyond it."""
@@ -86,7 +86,7 @@ class OneSidedCurve:
         orbit = shooting.solve(z0, T, fixed=fixed, autonomous=not equations.forced, tolerance=equations.tolerance)
         if not orbit.ok:
             raise AppellError(orbit.message)
-        return _standing(orbit)
+        return _as_point(orbit)
 
     def _equations(self, at: Array, over: int, orbit: Orbit, to: float) -> OrbitEquations:
         """The equations of the orbits over one of the parameters, with the other fixed."""
@@ -170,7 +170,7 @@ class OneSidedCurve:
         return walked
 
 
-def _standing(orbit: Orbit) -> CurvePoint:
+def _as_point(orbit: Orbit) -> CurvePoint:
     """An orbit as a point without other data."""
     return CurvePoint(np.zeros(0), np.zeros(0), orbit, 0)
 

@@ -39,7 +39,7 @@ def _multipliers(point: CurvePoint) -> Complex:
     return point.what.closing
 
 
-def _beside(number: float) -> Test:
+def _product_of_differences(number: float) -> Test:
     return lambda point: float(np.prod(_multipliers(point) - number).real) if len(_multipliers(point)) else 1.0
 
 
@@ -48,7 +48,7 @@ def fold(point: CurvePoint) -> float:
     return float(point.tangent[-1])
 
 
-period_doubling, branch_point = _beside(-1.0), _beside(1.0)
+period_doubling, branch_point = _product_of_differences(-1.0), _product_of_differences(1.0)
 
 SMOOTH: dict[str, Test] = {"period doubling": period_doubling, "branch point": branch_point}
 """Tests that may dip to zero between two orbits and return: narrow tongues."""

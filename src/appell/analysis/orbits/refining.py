@@ -99,7 +99,7 @@ def refined(
     if kind == "branch point":
         distance = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
         a, b, fa, fb = _bracket(correct, a, b, test, distance)
-        limit = _from_beside(correct, a, b, fa, fb, test, distance)
+        limit = _zero_from_beside(correct, a, b, fa, fb, test, distance)
         if limit is not None and limit.apart <= SMOOTH_TEST:
             point = limit.at or (b if abs(fb) < abs(fa) else a)
             error = limit.apart if limit.at is None else min(limit.apart, residual(kind, point))
@@ -129,7 +129,7 @@ def _bracket(
         if np.linalg.norm(b.x - a.x) < narrow:
             break
         share = ga / (ga - gb) if k % 3 and ga != gb else 0.5
-        middle = _somewhere(correct, a, b, float(np.clip(share, 0.02, 0.98)))
+        middle = _point_between(correct, a, b, float(np.clip(share, 0.02, 0.98)))
         if middle is None:
             break
         f = test(middle)
@@ -150,7 +150,7 @@ class Limit(NamedTuple):
     at: CurvePoint | None
 
 
-def _from_beside(
+def _zero_from_beside(
     correct: Correct, a: CurvePoint, b: CurvePoint, fa: float, fb: float, test: Test, aside: float
 ) -> Limit | None:  # fmt: skip
     """The parameter where a test vanishes, by polynomials through points at some distance: at a branch point the equations are
@@ -170,7 +170,7 @@ def _from_beside(
     if len(shares) < 5:
         return None
     samples = np.array([shares, f, p])
-    values = [_vanishes(samples[:, keep], bounds) for keep in (slice(None), slice(1, -1))]
+    values = [_zero_and_value(samples[:, keep], bounds) for keep in (slice(None), slice(1, -1))]
     if any(zero is None for zero in values):
         return None
     (s, value), (_, rough) = values  # pyright: ignore[reportGeneralTypeIssues]
@@ -183,7 +183,7 @@ def _from_beside(
     return Limit(value, abs(value - rough), at)
 
 
-def _vanishes(samples: Array, inside: tuple[float, float]) -> tuple[float, float] | None:
+def _zero_and_value(samples: Array, inside: tuple[float, float]) -> tuple[float, float] | None:
     """The zero of the polynomial through f in an interval, and the polynomial through p there; samples: rows s, f, p."""
     s, f, p = samples
     roots = np.roots(np.polyfit(s, f, len(s) - 1))
@@ -195,7 +195,7 @@ def _vanishes(samples: Array, inside: tuple[float, float]) -> tuple[float, float
     return at, float(np.polyval(np.polyfit(s, p, len(s) - 1), at))
 
 
-def _somewhere(correct: Correct, a: CurvePoint, b: CurvePoint, share: float) -> CurvePoint | None:
+def _point_between(correct: Correct, a: CurvePoint, b: CurvePoint, share: float) -> CurvePoint | None:
     """A point between two, at a fraction of the way if possible, else elsewhere: near a branch point some corrections fail."""
     for at in (share, 0.5, 0.3, 0.7, 0.1, 0.9):
         try:
@@ -216,7 +216,7 @@ def apart(
     while pending:
         a, b = pending.pop()
         indivisible = np.linalg.norm(b.x - a.x) < ONE_SPECIAL_PLACE or clear(a, b)
-        middle = None if indivisible else _somewhere(correct, a, b, 0.5)
+        middle = None if indivisible else _point_between(correct, a, b, 0.5)
         if middle is None:
             intervals.append((a, b))
         else:
@@ -276,7 +276,7 @@ def lowest_between(
         if abs(shift) < 0.05 * min(to_left, to_right):
             shift = 0.1 * to_right if to_right >= to_left else -0.1 * to_left
         interval = (a, m, 1 + shift / to_left) if shift < 0 else (m, b, shift / to_right)
-        new = _somewhere(correct, interval[0], interval[1], interval[2])
+        new = _point_between(correct, interval[0], interval[1], interval[2])
         if new is None:
             return None
         f = sign * test(new)

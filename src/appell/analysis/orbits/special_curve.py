@@ -143,10 +143,10 @@ def continue_curve(
         equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, simulation)
     walk = equations if isinstance(equations, OneSidedCurve) else CurveWalk(equations)
     walked = walk.along(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
-    return _made(equations, walked)
+    return _curve_of(equations, walked)
 
 
-def _made(equations: Any, walked: Walked) -> SpecialCurve:
+def _curve_of(equations: Any, walked: Walked) -> SpecialCurve:
     units = 1.0 if isinstance(equations, OneSidedCurve) else equations.scale[-2:]
     values = np.array([step.x[-2:] * units for step in walked.steps])
     records, residuals = tuple(step.what for step in walked.steps), np.array([step.psi for step in walked.steps])

@@ -45,11 +45,11 @@ def refuse_unless_turns(run: Run, turns: Array, z: Array, since: float, T: float
         y = z + 0.1 * size * rng.uniform(-1, 1, len(z))
         states.append((since + T * share, np.concatenate([normalise(run.form, y[:nq]), y[nq:]])))
     rounding = TURN_ROUNDING * size[nq:] * 2 * np.pi / T
-    differing = {int(i): _changed(run, states, {int(i): float(turns[i])}, rounding, not len(free)) for i in turning}
+    differing = {int(i): _first_change(run, states, {int(i): float(turns[i])}, rounding, not len(free)) for i in turning}
     wrong = [i for i, change in differing.items() if change]
     for signs in product((1.0, -1.0), repeat=len(wrong) - 1) if 2 <= len(wrong) <= TIED_TURNS else ():
         shift = {i: sign * float(turns[i]) for i, sign in zip(wrong, (1.0, *signs), strict=True)}
-        if not _changed(run, states, shift, rounding, not len(free)):
+        if not _first_change(run, states, shift, rounding, not len(free)):
             wrong = []
             break
     if wrong:
@@ -59,18 +59,18 @@ def refuse_unless_turns(run: Run, turns: Array, z: Array, since: float, T: float
             f" differ there: give the length after which everything repeats (2π for an angle), or leave {q} out"
         )
     for i in map(int, free):
-        if difference := _changed(run, states, {i: float(size[i]) * rng.uniform(0.5, 3.0)}, rounding, rows=False):
+        if difference := _first_change(run, states, {i: float(size[i]) * rng.uniform(0.5, 3.0)}, rounding, rows=False):
             q = run.system.positions[i]
             raise ModelError(f"free= names {q}, but {difference} of '{run.system.name}' depend on it: {q} has to return too")
 
 
-def _changed(run: Run, states: Sampled, shift: dict[int, float], rounding: Array, rows: bool) -> str:
+def _first_change(run: Run, states: Sampled, shift: dict[int, float], rounding: Array, rows: bool) -> str:
     """What changes with a shift of some coordinates; empty if nothing."""
     for t, y in states:
         shifted = y.copy()
         shifted[list(shift)] += list(shift.values())
         try:
-            values, shifted_values = _seen(run, t, y, rounding, rows), _seen(run, t, shifted, rounding, rows)
+            values, shifted_values = _quantities_at(run, t, y, rounding, rows), _quantities_at(run, t, shifted, rounding, rows)
         except AppellError:
             continue  # no motion starts at such a state
         for name, (value, least) in values.items():
@@ -83,7 +83,7 @@ def _changed(run: Run, states: Sampled, shift: dict[int, float], rounding: Array
     return ""
 
 
-def _seen(run: Run, t: float, z: Array, rounding: Array, rows: bool) -> dict[str, tuple[Array, Array]]:
+def _quantities_at(run: Run, t: float, z: Array, rounding: Array, rows: bool) -> dict[str, tuple[Array, Array]]:
     """What a motion depends on at a state, each with the differences that count as none."""
     nq, form, p = run.form.nq, run.form, run.p_at(t)
     q, v, weights = z[:nq], z[nq:], kinetic_weights(run, t, z)

@@ -99,7 +99,7 @@ def equilibria(
     for start, by_chance in _starts(search, low, high, None if attempts is None else whole_attempts(attempts), found):
         tried += 1
         try:
-            rest = _upper(search(start, reach))
+            rest = _with_upper_quaternions(search(start, reach))
         except ModelError as error:
             if not isinstance(error, ConstraintError):  # behind a wall, or pulled by one
                 raise
@@ -107,7 +107,7 @@ def equilibria(
         except AppellError:
             continue
         if ((rest.q > low + slack) & (rest.q <= high + slack)).all():
-            same = [entry for entry in found if _one(search, rest, entry.rest, reach)]
+            same = [entry for entry in found if _same_or_connected(search, rest, entry.rest, reach)]
             if not same:
                 found.append(_FoundRest(rest, int(by_chance)))
                 continue
@@ -115,7 +115,7 @@ def equilibria(
             for merged in same[1:]:  # it may connect two apparent families
                 found.remove(merged)
     rests = sorted((entry.rest for entry in found), key=lambda rest: tuple(np.round(rest.q / reach, 9)))
-    return FoundStates((_judged(system, rest) for rest in rests), system, "rest", tried)
+    return FoundStates((_with_second_variation(system, rest) for rest in rests), system, "rest", tried)
 
 
 def _starts(
@@ -149,7 +149,7 @@ class _FoundRest:
     times: int
 
 
-def _upper(rest: Equilibrium) -> Equilibrium:
+def _with_upper_quaternions(rest: Equilibrium) -> Equilibrium:
     """The same attitudes by unit quaternions with w ≥ 0, or with a positive first nonzero component where w is zero."""
     q = rest.q.copy()
     for group in normal_form(rest.system).quaternions:
@@ -159,7 +159,7 @@ def _upper(rest: Equilibrium) -> Equilibrium:
     return rest if (q == rest.q).all() else replace(rest, q=q)
 
 
-def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
+def _same_or_connected(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array) -> bool:
     """Whether two equilibria are the same, or belong to one family."""
     if (np.abs(one.q - other.q) < 1e-7 * reach).all():
         return True
@@ -167,7 +167,7 @@ def _one(search: RestSearch, one: Equilibrium, other: Equilibrium, reach: Array)
     return degenerate and (search.connected(one, other, reach) or search.connected(other, one, reach))
 
 
-def _judged(system: System, rest: Equilibrium) -> Rest:
+def _with_second_variation(system: System, rest: Equilibrium) -> Rest:
     """An equilibrium with ∂²(V − Λ·f)/∂q² on the kernel of the holonomic rows; NaN for forces without a potential and for
     other constraints."""
     unknown = Rest(rest, np.full((1, 1), np.nan))

@@ -111,7 +111,7 @@ def reached(N: Array, steps: Array, quaternions: Iterable[tuple[int, ...]]) -> A
     return np.where(reach > 0, reach, 1.0)
 
 
-def _plain(reference: ReferenceConfiguration, change: Array) -> NDArray[np.bool_]:
+def _significant(reference: ReferenceConfiguration, change: Array) -> NDArray[np.bool_]:
     """The rows whose changes are neither rounding nor small beside others of their group."""
     sizes = np.divide(np.abs(change), reference.units, out=np.zeros(len(change)), where=reference.units > 0)
     most = np.concatenate([np.full(len(x), x.max(initial=0.0)) for x in np.split(sizes, np.cumsum(reference.groups)[:-1])])
@@ -125,7 +125,7 @@ def _length(reference: ReferenceConfiguration, e: Array, load: Array, about: flo
     Where the forces have no value beyond, the last displacement at which they have one.
     """
     force = lambda s: reference.force(s * e)
-    at_zero, balanced, deviating, loaded = force(0.0), 0.0, 0.0, _plain(reference, load)
+    at_zero, balanced, deviating, loaded = force(0.0), 0.0, 0.0, _significant(reference, load)
     law, last, one_before = (np.full(len(at_zero), np.nan) for _ in range(3))
     middle, half = (int(np.log2(about)), DOUBLINGS_OF_LENGTH // 2) if about > 0 else (0, DOUBLINGS_OF_LENGTH)
     previous = force(2.0 ** (middle - half)) - at_zero
@@ -133,7 +133,7 @@ def _length(reference: ReferenceConfiguration, e: Array, load: Array, about: flo
         change = force(2.0 ** (k + 1)) - at_zero
         if not np.isfinite(change).all():
             return max(balanced, deviating) or 2.0**k
-        resolved = _plain(reference, change)
+        resolved = _significant(reference, change)
         ratio = np.where(resolved, np.abs(change - 2 * previous) / np.where(resolved, np.abs(change), 1.0), np.nan)
         steady = (np.abs(ratio - last) < SAME_LAW) & (np.abs(last - one_before) < SAME_LAW) & (ratio < 1 - SAME_LAW)
         law, last, one_before = np.where(np.isnan(law) & steady, ratio, law), ratio, last

@@ -42,8 +42,8 @@ def edge(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Arra
         d, e = N @ (steps * rng.uniform(-1, 1, form.nv)), speeds * rng.uniform(-1, 1, form.nv)
         at = lambda s, d=d, e=e: (q + s * DISPLACEMENT * d, v + s * DISPLACEMENT * e)
         values, nearer = ([_flat(fn(t, *at(share * s), p)) for s in (-2, -1, 1, 2)] for share in (1.0, SECOND_LOOK))
-        if all(np.isfinite(x).all() for x in (*values, *nearer)) and _broken(values, nearer):
-            crossed = [atom for atom in atoms if _changes(system, atom, p, t, at(-1), at(1))]
+        if all(np.isfinite(x).all() for x in (*values, *nearer)) and _not_smooth(values, nearer):
+            crossed = [atom for atom in atoms if _switches(system, atom, p, t, at(-1), at(1))]
             return str(min(crossed or atoms, key=str))
     return ""
 
@@ -61,7 +61,7 @@ def _flat(terms: dict[str, Array]) -> Array:
     return np.concatenate([terms[name].ravel() for name in ("M", "h", "Q", "A", "a0")])
 
 
-def _broken(values: list[Array], nearer: list[Array]) -> bool:
+def _not_smooth(values: list[Array], nearer: list[Array]) -> bool:
     """Whether the values at −2, −1, 1, 2 steps, and at a share `SECOND_LOOK` of them, are those of a function that is not
     smooth at 0: a jump does not shrink, the defect of a kink shrinks with the step, that of a smooth one (v² at rest) with its
     square."""
@@ -78,7 +78,7 @@ def _atoms(system: System) -> list[Any]:
     return sorted({atom for expr in expressions for atom in nodes_of(expr, *KINKED)}, key=str)
 
 
-def _changes(system: System, atom: Any, p: Array, t: float, before: Any, behind: Any) -> bool:
+def _switches(system: System, atom: Any, p: Array, t: float, before: Any, behind: Any) -> bool:
     symbols = [time, *system.positions, *system.velocities, *system.parameters]
     piece = piece_of(symbols, atom)
     return piece([t, *before[0], *before[1], *p]) != piece([t, *behind[0], *behind[1], *p])

@@ -109,7 +109,7 @@ def steady_motions(
     system = run.system
     problem = SteadyProblem(run, fixed or {}, within)
     solutions: list[SteadySolution] = []
-    for q, v in _drawn(problem, whole_attempts(attempts)):
+    for q, v in _random_starts(problem, whole_attempts(attempts)):
         solution = problem.solve(q, v)
         if solution is None:
             continue
@@ -133,7 +133,7 @@ def _same(a: SteadySolution, b: SteadySolution, problem: SteadyProblem) -> bool:
     return bool((np.abs(difference) < 1e-7 * (problem.reach + np.abs(a.q))).all() and faster.all())
 
 
-def _drawn(problem: SteadyProblem, count: int) -> Iterable[tuple]:
+def _random_starts(problem: SteadyProblem, count: int) -> Iterable[tuple]:
     rng, system, bounds = np.random.default_rng(0), problem.run.system, problem.bounds
     for k in range(count):
         x = rng.uniform(bounds[:, 0], bounds[:, 1]) * (1.0 if k % 3 else 0.1)

@@ -64,7 +64,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, toleran
         if all(balance.has_values(balance.moved(q, lam, share * unit * e)) for share in (-0.1, 0.1)):
             break
         unit /= 4
-    if all(_stays(balance, q, lam, share * unit * e, tolerance) for share in (1e-2, 3e-3)):
+    if all(_equilibrium_after(balance, q, lam, share * unit * e, tolerance) for share in (1e-2, 3e-3)):
         return "family"
     step, most = 1e-9 * unit, 0.05 * unit  # the last step is at most twice that
     nv, states = balance.form.nv, balance.form.states
@@ -82,7 +82,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, toleran
     return "held" if straight else "flat"
 
 
-def _stays(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
+def _equilibrium_after(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
     """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
     aside = balance.moved(q, lam, step)
     q_found, force = newton(balance, *balance.first(aside), tolerance)
@@ -102,7 +102,7 @@ def connected(balance: Balance, start: Array, end: Array) -> bool:
     for _ in range(60):
         remaining = distance(q)
         if remaining < 1e-6 or (
-            remaining < 1e-2 and all(_unseen(balance, q + share * (end - q)) for share in (0.25, 0.5, 0.75))
+            remaining < 1e-2 and all(_without_force(balance, q + share * (end - q)) for share in (0.25, 0.5, 0.75))
         ):
             return True
         ahead = q + (end - q) * min(1.0, 0.1 / remaining)
@@ -112,5 +112,5 @@ def connected(balance: Balance, start: Array, end: Array) -> bool:
     return False
 
 
-def _unseen(balance: Balance, q: Array) -> bool:
+def _without_force(balance: Balance, q: Array) -> bool:
     return balance.size(*balance.first(normalise(balance.form, q))) < 1e-9

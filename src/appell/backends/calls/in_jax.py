@@ -229,7 +229,7 @@ class _CText:
     """A function by its C text."""
 
     def __init__(self, fn: Fn | Composite):
-        self.fn, self.text = fn, "\n".join([module([fn]), _way_in(fn)])
+        self.fn, self.text = fn, "\n".join([module([fn]), _xla_entry(fn)])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _CText) and other.text == self.text
@@ -254,7 +254,7 @@ def _registered(source: _CText) -> XlaTarget | None:
     return XlaTarget(name, library, Lanes(fn) if isinstance(fn, Fn) and library.contracts else None)
 
 
-def _way_in(fn: Fn | Composite) -> str:
+def _xla_entry(fn: Fn | Composite) -> str:
     ports = (*fn.inputs, *fn.outputs)
     text = template("backends/calls/xla.c.in")
     sizes, ranks = (", ".join(map(str, column)) for column in ((p.size for p in ports), (len(p.shape) for p in ports)))

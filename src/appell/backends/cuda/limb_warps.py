@@ -155,7 +155,7 @@ def limb_source(
     ]  # fmt: skip
     room = begins[-1] + len(shares.slot) * PITCH
     block = _staged_block(fn, limbs.count, begins) if staged else _block(fn, limbs.count)
-    return "\n".join([_meeting(limbs.count, begins[-1], room), *texts, block, _kernel(fn)]), room
+    return "\n".join([_threads_and_barrier(limbs.count, begins[-1], room), *texts, block, _kernel(fn)]), room
 
 
 def _spread(item: Instruction) -> Instruction:
@@ -163,7 +163,7 @@ def _spread(item: Instruction) -> Instruction:
     return item._replace(index=(item.index or 0) * PITCH) if item.op in ("input", "output") else item
 
 
-def _meeting(count: int, work: int, room: int) -> str:
+def _threads_and_barrier(count: int, work: int, room: int) -> str:
     """Threads, shared memory and the barrier; on the CPU the warps are threads, and a block has one state."""
     return f"""\
 #ifdef APPELL_HOST
