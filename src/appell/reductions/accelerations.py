@@ -37,13 +37,13 @@ class Modes:
     @staticmethod
     def of(run: Run, trace: Trace, middle: Array) -> Modes:
         """The modes of the steps with these midpoints, (steps,)."""
-        way = 1.0 if not len(middle) or trace.t >= middle[0] else -1.0
-        free: list[tuple[float, Any]] = [] if run.system.frictions else [(-way * np.inf, ())]
+        direction = 1.0 if not len(middle) or trace.t >= middle[0] else -1.0
+        free: list[tuple[float, Any]] = [] if run.system.frictions else [(-direction * np.inf, ())]
         modes = [*free, *(trace.modes if run.system.frictions else trace.contacts)]
         times = np.array([time for time, _ in modes])
-        which = np.clip(np.searchsorted(way * times, way * middle, side="right") - 1, 0, None)
+        numbers = np.clip(np.searchsorted(direction * times, direction * middle, side="right") - 1, 0, None)
         end = trace.t if trace.branch_time is None else trace.branch_time
-        return Modes(run, modes, which, branches_of(run), middle, end)
+        return Modes(run, modes, numbers, branches_of(run), middle, end)
 
     def accelerations(self, t: Array, q: Array, v: Array, step: NDArray[np.intp]) -> Array:
         """(m, nv) at states of some steps, (m,)."""
@@ -53,27 +53,28 @@ class Modes:
         """Accelerations in the mode in which the run has ended."""
         return self._in_modes(t, q, v, np.full(len(t), len(self.modes) - 1), np.full(len(t), self.end))
 
-    def _in_modes(self, t: Array, q: Array, v: Array, which: NDArray[np.intp], branch: Array) -> Array:
+    def _in_modes(self, t: Array, q: Array, v: Array, numbers: NDArray[np.intp], branch: Array) -> Array:
+        """Accelerations at states, each in the mode of its number and the branch that holds at its time `branch`."""
         run = self.run
         if self.branches is not None:
             run = HeldRun.of(self.branches.run, self.branches.parameters(run.p, branch))
         if self.run.system.frictions:
-            return accelerations_along(run, self.modes, t, q, v, run.p if run is not self.run else None, which=which)[0]
+            return accelerations_along(run, self.modes, t, q, v, run.p if run is not self.run else None, which=numbers)[0]
         a = np.full(v.shape, np.nan)
-        for contacts in {self.modes[k][1] for k in np.unique(which)}:
-            here = np.flatnonzero([self.modes[k][1] == contacts for k in which])
-            a[here] = self._touching(contacts, t[here], q[here], v[here], None if run is self.run else run.p[here])
+        for contacts in {self.modes[k][1] for k in np.unique(numbers)}:
+            rows = np.flatnonzero([self.modes[k][1] == contacts for k in numbers])
+            a[rows] = self._touching(contacts, t[rows], q[rows], v[rows], None if run is self.run else run.p[rows])
         return a
 
     def _touching(self, contacts: tuple[int, ...], t: Array, q: Array, v: Array, p: Array | None) -> Array:
         """Accelerations in contact with some faces; NaN where there are none. p: at each state, if there are branches."""
         if p is not None:
             assert self.branches is not None
-            found = HeldRun.of(self.branches.run.in_contact(contacts), p).acceleration(t, q, v)[0]
-            for i in np.flatnonzero(~np.isfinite(found).all(axis=1)) if contacts else ():
-                at = Instant.at(self.branches.run.form, float(t[i]), q[i].copy(), v[i].copy(), p[i])
-                found[i] = at.reactions(contacts)[0]
-            return found
+            a_branched = HeldRun.of(self.branches.run.in_contact(contacts), p).acceleration(t, q, v)[0]
+            for i in np.flatnonzero(~np.isfinite(a_branched).all(axis=1)) if contacts else ():
+                instant = Instant.at(self.branches.run.form, float(t[i]), q[i].copy(), v[i].copy(), p[i])
+                a_branched[i] = instant.reactions(contacts)[0]
+            return a_branched
         run, a = self.run.in_contact(contacts), np.full(v.shape, np.nan)
         try:
             return run.acceleration(t, q, v)[0]
@@ -83,8 +84,8 @@ class Modes:
                     a[i] = run.acceleration(float(t[i]), q[i], v[i])[0]
                 except AppellError:
                     if contacts:  # faces that depend on each other
-                        at = Instant.at(self.run.form, float(t[i]), q[i].copy(), v[i].copy(), self.run.p)
-                        a[i] = at.reactions(contacts)[0]
+                        instant = Instant.at(self.run.form, float(t[i]), q[i].copy(), v[i].copy(), self.run.p)
+                        a[i] = instant.reactions(contacts)[0]
             return a
 
 

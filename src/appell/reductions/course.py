@@ -98,13 +98,14 @@ class Course:
         return self._inputs(expression, step, theta)[0]
 
     def _inputs(self, expression: Any, step: Ints, theta: Array) -> tuple[Array, dict[str, Array]]:
+        """The expression at fractions θ of some steps, (m,), and the arrays of which it is a function."""
         t, z = self.at(step, theta)
         nq, nv = self.run.form.nq, self.run.form.nv
-        known = {"t": t, "q": z[:, :nq], "v": z[:, nq : nq + nv], "p": self._parameters(step)}
+        arrays = {"t": t, "q": z[:, :nq], "v": z[:, nq : nq + nv], "p": self._parameters(step)}
         fn = lowered(self.run, expression)
         if any(port.name == "a" for port in fn.inputs):
-            known["a"] = self.modes.accelerations(t, known["q"], known["v"], step)
-        return self.values(fn, known), known
+            arrays["a"] = self.modes.accelerations(t, arrays["q"], arrays["v"], step)
+        return self.values(fn, arrays), arrays
 
     def _parameters(self, step: Ints) -> Array:
         """Parameters of the run, (np,); with records or sampled inputs, which change from step to step, (m, np)."""
@@ -114,54 +115,56 @@ class Course:
         return self.run.schedule.put(self.run.p, inside(begin, begin + self.length[step]))
 
     def values(self, fn: Fn, known: dict[str, Array]) -> Array:
-        given = [known.get("p", self.run.p) if port.name == "p" else known[port.name] for port in fn.inputs]
+        """A function of arrays by name, with the parameters of the run unless others are among them."""
+        inputs = [known.get("p", self.run.p) if port.name == "p" else known[port.name] for port in fn.inputs]
         with np.errstate(all="ignore"):
-            return np.array(np.broadcast_to(self.run._evaluate(fn, given)["value"], known["t"].shape))
+            return np.array(np.broadcast_to(self.run._evaluate(fn, inputs)["value"], known["t"].shape))
 
     def sample(self, expression: Any, step: Ints, start: Array, width: Array) -> StepPieces:
         """Samples of pieces of steps; start, width: in fractions of the step."""
         m, n = len(step), len(NODES)
         theta = start[:, None] + width[:, None] * NODES
         theta[:, -1] = start + width
-        g, known = self._inputs(expression, np.repeat(step, n), theta.ravel())
-        fn, given = ranges(lowered(self.run, expression), ("p",), WITH_SIZES), []
+        g, arrays = self._inputs(expression, np.repeat(step, n), theta.ravel())
+        fn, inputs = ranges(lowered(self.run, expression), ("p",), WITH_SIZES), []
         for port in lowered(self.run, expression).inputs:
             if port.name == "p":
-                given.append(self._parameters(step))
+                inputs.append(self._parameters(step))
                 continue
-            values = known[port.name].reshape(m, n, *known[port.name].shape[1:])
+            values = arrays[port.name].reshape(m, n, *arrays[port.name].shape[1:])
             lo, hi = values.min(axis=1), values.max(axis=1)
             if port.name != "t":
                 middle, half = (lo + hi) / 2, INFLATION * (hi - lo) / 2
                 lo, hi = middle - half, middle + half
-            given += [lo, hi]
+            inputs += [lo, hi]
         with np.errstate(all="ignore"):
-            found = self.run._evaluate(fn, given)
-        low, high, rough, size = (np.broadcast_to(found[key].reshape(-1), m) for key in ("lo", "hi", "rough", "size"))
+            bounds = self.run._evaluate(fn, inputs)
+        low, high, rough, size = (np.broadcast_to(bounds[key].reshape(-1), m) for key in ("lo", "hi", "rough", "size"))
         return StepPieces(step, start, width, g.reshape(m, n), low, high, rough, size, np.zeros(m, dtype=bool))
 
     def pieces(self, expression: Any, held: Callable[[StepPieces], Bools]) -> StepPieces:
         """All steps in pieces that meet the tolerance, or are as narrow as possible, in the order of time."""
         blocks = np.array_split(np.arange(len(self.begin)), max(1, -(-len(self.begin) // STEPS_LOOKED_AT_TOGETHER)))
-        found = [self._halved(expression, block, held) for block in blocks]
-        return StepPieces(*(np.concatenate([getattr(one, each.name) for one in found]) for each in fields(StepPieces)))
+        halved = [self._halved(expression, block, held) for block in blocks]
+        return StepPieces(*(np.concatenate([getattr(part, c.name) for part in halved]) for c in fields(StepPieces)))
 
     def _halved(self, expression: Any, step: Ints, held: Callable[[StepPieces], Bools]) -> StepPieces:
-        start, width, done = np.zeros(len(step)), np.ones(len(step)), list[StepPieces]()
+        """Some steps in pieces, halved until `held` or as narrow as possible."""
+        start, width, finished = np.zeros(len(step)), np.ones(len(step)), list[StepPieces]()
         count = np.zeros(len(self.begin), dtype=int)
         while True:
-            new = self.sample(expression, step, start, width)
-            fine = held(new)
+            sampled = self.sample(expression, step, start, width)
+            met = held(sampled)
             np.add.at(count, step, 1)
-            nowhere = ~np.isfinite(new.g).any(axis=1)  # undefined throughout: narrower pieces would be, too
-            over = fine | nowhere | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
-            done.append(new.some(over, fine[over]))
-            if over.all():
+            nowhere = ~np.isfinite(sampled.g).any(axis=1)  # undefined throughout: narrower pieces would be, too
+            ended = met | nowhere | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
+            finished.append(sampled.some(ended, met[ended]))
+            if ended.all():
                 break
-            step, start, width = np.repeat(step[~over], 2), np.repeat(start[~over], 2), np.repeat(width[~over] / 2, 2)
+            step, start, width = np.repeat(step[~ended], 2), np.repeat(start[~ended], 2), np.repeat(width[~ended] / 2, 2)
             start[1::2] += width[1::2]
-        whole = StepPieces(*(np.concatenate([getattr(one, each.name) for one in done]) for each in fields(StepPieces)))
-        return whole.some(np.lexsort((whole.start, whole.step)))
+        joined = StepPieces(*(np.concatenate([getattr(part, c.name) for part in finished]) for c in fields(StepPieces)))
+        return joined.some(np.lexsort((joined.start, joined.step)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +186,13 @@ class StepPieces:
     held: Bools
 
     def some(self, chosen: Any, held: Bools | None = None) -> StepPieces:
-        parts = {each.name: getattr(self, each.name)[chosen] for each in fields(self)}
-        return StepPieces(**{**parts, **({} if held is None else {"held": held})})
+        """Some of the pieces, with other values of `held` if given."""
+        columns = {column.name: getattr(self, column.name)[chosen] for column in fields(self)}
+        return StepPieces(**{**columns, **({} if held is None else {"held": held})})
 
     @property
     def mean(self) -> Array:
+        """Mean of e over each piece, (m,)."""
         return self.g @ KRONROD
 
     @property
@@ -197,10 +202,12 @@ class StepPieces:
 
     @property
     def size(self) -> Array:
+        """Mean of |e| over each piece, (m,)."""
         return np.abs(self.g) @ KRONROD
 
     @property
     def spread(self) -> Array:
+        """Mean deviation of e from its mean, (m,)."""
         return np.abs(self.g - self.mean[:, None]) @ KRONROD
 
     @property
@@ -223,10 +230,10 @@ class StepPieces:
 
 def lowered(run: Run, expression: Any) -> Fn:
     """The expression as a function of t, q, v, p and accelerations."""
-    known = kept_in(run.form, "reduced expressions")
-    if expression not in known:
-        known[expression] = run.form.lowered(of_states(run.system.in_velocities(expression)))
-    return known[expression]
+    functions = kept_in(run.form, "reduced expressions")
+    if expression not in functions:
+        functions[expression] = run.form.lowered(of_states(run.system.in_velocities(expression)))
+    return functions[expression]
 
 
 __all__ = ["ROUNDING_ALONG", "Course", "StepPieces", "lowered"]

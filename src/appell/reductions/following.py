@@ -37,24 +37,24 @@ def course_of(
     tolerances: rtol and atol of the run. since: when it began, s.
     """
     t, z = trace.t_steps, trace.z_steps
-    long = np.flatnonzero(np.diff(t) != 0)
+    moving = np.flatnonzero(np.diff(t) != 0)
     count = SERIES[method].fitted(flow).order + 2 if method in SERIES else DENSE_STATES
-    nodes = t[long, None] + np.diff(t)[long, None] * Course.nodes(count)
+    nodes = t[moving, None] + np.diff(t)[moving, None] * Course.nodes(count)
     inner = states(nodes[:, 1:-1].ravel())
-    long = long[: len(inner) // (count - 2)]
-    inside = inner[: len(long) * (count - 2)].reshape(len(long), count - 2, z.shape[1])
-    between = np.concatenate([z[long, None], inside, z[long + 1, None]], axis=1)
-    return Course(run, trace, t[long], t[long + 1] - t[long], between, *tolerances, since)
+    moving = moving[: len(inner) // (count - 2)]
+    inner_states = inner[: len(moving) * (count - 2)].reshape(len(moving), count - 2, z.shape[1])
+    all_states = np.concatenate([z[moving, None], inner_states, z[moving + 1, None]], axis=1)
+    return Course(run, trace, t[moving], t[moving + 1] - t[moving], all_states, *tolerances, since)
 
 
 def followed_along(course: Course, reductions: Mapping[str, Reduction], before: Carried) -> dict[str, list[Array]]:
     """The accumulated numbers of all parts after a course, from those before it."""
-    found: dict[str, list[Array]] = {}
+    accumulated: dict[str, list[Array]] = {}
     for name, reduction in reductions.items():
-        past: Sequence[Array | None] = before.get(name) or [None] * len(parts_of(reduction))
-        pairs = zip(parts_of(reduction), past, strict=True)
-        found[name] = [ACCUMULATORS[part.accumulator].follow(course, part, numbers) for part, numbers in pairs]
-    return found
+        earlier: Sequence[Array | None] = before.get(name) or [None] * len(parts_of(reduction))
+        pairs = zip(parts_of(reduction), earlier, strict=True)
+        accumulated[name] = [ACCUMULATORS[part.accumulator].follow(course, part, numbers) for part, numbers in pairs]
+    return accumulated
 
 
 def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: float, origin: float) -> dict[str, float]:
@@ -63,23 +63,23 @@ def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: flo
     for name, reduction in reductions.items():
         if name not in carried:
             continue
-        own = list[Array]()
+        results = list[Array]()
         for part, numbers in zip(parts_of(reduction), carried[name], strict=True):
-            how = ACCUMULATORS[part.accumulator]
-            own.append(how.result(numbers[None]) + origin * how.is_time)
-        values[name] = float(finished(reduction, own, np.array([duration]))[0])
+            accumulator = ACCUMULATORS[part.accumulator]
+            results.append(accumulator.result(numbers[None]) + origin * accumulator.is_time)
+        values[name] = float(finished(reduction, results, np.array([duration]))[0])
     return values
 
 
 def not_held(carried: Carried, reductions: Mapping[str, Reduction], rtol: float, atol: float) -> list[str]:
     """The names of the reductions that missed the tolerance; rtol, atol: of the run."""
-    found = list[str]()
+    names = list[str]()
     for name, reduction in reductions.items():
         for part, numbers in zip(parts_of(reduction), carried.get(name, ()), strict=False):
-            how = ACCUMULATORS[part.accumulator]
-            if how.followed and how.lost(numbers[None], part.way, rtol + ROUNDING_ALONG, atol)[0] and name not in found:
-                found.append(name)
-    return found
+            acc = ACCUMULATORS[part.accumulator]
+            if acc.followed and acc.lost(numbers[None], part.way, rtol + ROUNDING_ALONG, atol)[0] and name not in names:
+                names.append(name)
+    return names
 
 
 def doubt_of(names: Sequence[str]) -> str:

@@ -24,29 +24,29 @@ def definition(function: Any, _inside: frozenset[int] = frozenset()) -> Any:
     """Everything that determines the results of a function, for `fingerprint`."""
     if id(function) in _inside:
         return "itself"
-    inside = _inside | {id(function)}
+    visited = _inside | {id(function)}
     if isinstance(function, partial):
-        return ("partial", *(definition(part, inside) for part in (function.func, *function.args)),
-                sorted((name, definition(part, inside)) for name, part in function.keywords.items()))  # fmt: skip
+        return ("partial", *(definition(value, visited) for value in (function.func, *function.args)),
+                sorted((name, definition(value, visited)) for name, value in function.keywords.items()))  # fmt: skip
     if isinstance(function, MethodType):
-        return ("method", definition(function.__func__, inside), definition(function.__self__, inside))
+        return ("method", definition(function.__func__, visited), definition(function.__self__, visited))
     if isinstance(function, FunctionType) and not _installed(function):
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
         named = {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
-        around = [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *named.values()]
-        return ("function", _code(function.__code__), sorted(named), [definition(part, inside) for part in around])
+        captured = [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values(), *named.values()]
+        return ("function", _code(function.__code__), sorted(named), [definition(value, visited) for value in captured])
     if isinstance(function, PLAIN):
         return function
     if isinstance(function, list | tuple):
-        return ("sequence", *(definition(part, inside) for part in function))
+        return ("sequence", *(definition(value, visited) for value in function))
     if isinstance(function, dict):
-        return ("mapping", *((definition(k, inside), definition(v, inside)) for k, v in function.items()))
+        return ("mapping", *((definition(k, visited), definition(v, visited)) for k, v in function.items()))
     if isinstance(function, ModuleType):
         return ("module", function.__name__, str(getattr(function, "__version__", "")))
     name = getattr(function, "__qualname__", getattr(function, "__name__", None))
     if callable(function) and name is not None:  # of a package, of C, or a class: known by where it comes from
         cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-        return ("named", str(getattr(function, "__module__", None)), str(name), [definition(part, inside) for part in cells])
+        return ("named", str(getattr(function, "__module__", None)), str(name), [definition(value, visited) for value in cells])
     raise ModelError(f"{shown(function)} in a registered function has no digest: a store could not tell it from another one")
 
 
@@ -58,12 +58,13 @@ def _installed(function: FunctionType) -> bool:
 
 def _names(code: CodeType) -> set[str]:
     """Names that code looks up, including those of nested functions."""
-    inner = [part for part in code.co_consts if isinstance(part, CodeType)]
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     return set(code.co_names).union(*map(_names, inner))
 
 
 def _code(code: CodeType) -> Any:
-    constants = [_code(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts]
+    """The instructions, names and constants of code."""
+    constants = [_code(constant) if isinstance(constant, CodeType) else repr(constant) for constant in code.co_consts]
     return ("code", code.co_code, list(code.co_names), list(code.co_varnames), code.co_argcount, constants)
 
 

@@ -153,10 +153,10 @@ KINDS: dict[str, ReductionKind] = {
 
 def parts_of(reduction: Any) -> list[ReductionPart]:
     """All parts of a reduction, including those of the reductions it consists of, in order."""
-    found = list[ReductionPart]()
+    parts = list[ReductionPart]()
     for part in KINDS[reduction.kind].parts(reduction.expression, reduction.direction):
-        found += [part] if isinstance(part, ReductionPart) else parts_of(part)
-    return found
+        parts += [part] if isinstance(part, ReductionPart) else parts_of(part)
+    return parts
 
 
 BUILT_IN = frozenset(KINDS)
@@ -169,19 +169,19 @@ def meaning(reduction: Any) -> Any:
         return reduction
     kind = KINDS[reduction.kind]
     parts = kind.parts(reduction.expression, reduction.direction)
-    made = [part if isinstance(part, ReductionPart) else meaning(part) for part in parts]
-    return (reduction, made, definition(kind.finish))
+    meanings = [part if isinstance(part, ReductionPart) else meaning(part) for part in parts]
+    return (reduction, meanings, definition(kind.finish))
 
 
 def finished(reduction: Any, values: Sequence[Array], duration: Array) -> Array:
     """The result of a reduction from those of all its parts, (runs,) each."""
-    kind, left = KINDS[reduction.kind], list(values)
-    own = list[Array]()
+    kind, remaining = KINDS[reduction.kind], list(values)
+    results = list[Array]()
     for part in kind.parts(reduction.expression, reduction.direction):
-        many = 1 if isinstance(part, ReductionPart) else len(parts_of(part))
-        own.append(left[0] if isinstance(part, ReductionPart) else finished(part, left[:many], duration))
-        left = left[many:]
-    result = reals(kind.finish(own, duration), f"the result of the reduction '{reduction.kind}'")
+        width = 1 if isinstance(part, ReductionPart) else len(parts_of(part))
+        results.append(remaining[0] if isinstance(part, ReductionPart) else finished(part, remaining[:width], duration))
+        remaining = remaining[width:]
+    result = reals(kind.finish(results, duration), f"the result of the reduction '{reduction.kind}'")
     if result.shape != duration.shape:
         raise ModelError(f"the reduction '{reduction.kind}' has one number for each run, {duration.shape}, not {result.shape}")
     return result

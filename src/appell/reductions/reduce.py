@@ -125,21 +125,22 @@ def register(
     if not callable(parts) or not callable(finish):
         raise ModelError("register takes parts=, a function of the expression, and finish=, a function of their results")
 
-    said = f"finish= of the reduction '{name}'"
+    finish_text = f"finish= of the reduction '{name}'"
 
-    def made(expression: Any, direction: int) -> Sequence[Reduction]:
-        where = f"parts= of the reduction '{name}'"
-        found = items_of(answered_by(parts, where, expression), f"the answer of {where}")
-        if not found or not all(isinstance(part, Reduction) and part.kind != "section" for part in found):
+    def made_of(expression: Any, direction: int) -> Sequence[Reduction]:
+        parts_text = f"parts= of the reduction '{name}'"
+        reductions = items_of(answered_by(parts, parts_text, expression), f"the answer of {parts_text}")
+        if not reductions or not all(isinstance(part, Reduction) and part.kind != "section" for part in reductions):
             wrong = f"the parts of the reduction '{name}' must be reductions"
-            raise ModelError(f"{wrong} such as ap.reduce.max(e), not {shown(found)}")
-        return found
+            raise ModelError(f"{wrong} such as ap.reduce.max(e), not {shown(reductions)}")
+        return reductions
 
-    KINDS[name] = ReductionKind(name, made, lambda values, duration: answered_by(finish, said, *values), units)
+    KINDS[name] = ReductionKind(name, made_of, lambda values, duration: answered_by(finish, finish_text, *values), units)
     return lambda expression: Reduction(name, _given(expression))
 
 
 def _given(expression: Any) -> Any:
+    """The expression of a reduction, checked."""
     if isinstance(expression, int | float) and not isinstance(expression, bool):
         return Float(finite(expression, "a reduction"))
     if not isinstance(expression, Expr):
@@ -148,6 +149,7 @@ def _given(expression: Any) -> Any:
 
 
 def _direction(direction: Any) -> int:
+    """The direction of a crossing, checked."""
     if not isinstance(direction, numbers.Real) or isinstance(direction, bool) or direction not in (-1, 0, 1):
         raise ModelError(f"direction= is 1 (upwards), −1 (downwards) or 0 (either), not {shown(direction)}")
     return int(float(direction))

@@ -8,8 +8,8 @@ BREAKAGES = [
     Breakage(
         "extremes of single runs are those of the nodes",
         "reductions/followed.py",
-        '        rows = _high(sign * open_.g, j)\n',
-        '        rows = _high(sign * open_.g, j) & False\n',
+        '        rows = _high(sign * candidates.g, j)\n',
+        '        rows = _high(sign * candidates.g, j) & False\n',
         {
             "reductions.a_sharp_expression_in_free_flight": (0,),
             "reductions.motions_of_every_kind": (1, 5),
@@ -27,8 +27,8 @@ BREAKAGES = [
     Breakage(
         "accelerations in contact are those of free flight",
         "reductions/accelerations.py",
-        '            a[here] = self._touching(contacts, ',
-        '            a[here] = self._touching((), ',
+        '            a[rows] = self._touching(contacts, ',
+        '            a[rows] = self._touching((), ',
         {
             "reductions.accelerations_are_those_of_the_mode": (0, 4),
         },
@@ -45,8 +45,8 @@ BREAKAGES = [
     Breakage(
         "a jump over zero counts as a crossing",
         "reductions/followed.py",
-        '    inside = np.append(False, row[1:] == row[:-1])\n',
-        '    inside = np.append(False, row[1:] >= row[:-1])\n',
+        '    same_piece = np.append(False, row[1:] == row[:-1])\n',
+        '    same_piece = np.append(False, row[1:] >= row[:-1])\n',
         {
             "reductions.paths_agree_on_a_jump_over_zero": (0, 3),
         },
@@ -72,8 +72,8 @@ BREAKAGES = [
     Breakage(
         "terms that are large near a pole count as rounding of an extreme",
         "reductions/followed.py",
-        '    below = lambda p: (most(p) <= best + unit) & (most(p) < np.inf)\n',
-        '    below = lambda p: (most(p) <= best + unit + RULE_ROUNDING * p.terms) & (most(p) < np.inf)\n',
+        '    below = lambda p: (upper(p) <= best + unit) & (upper(p) < np.inf)\n',
+        '    below = lambda p: (upper(p) <= best + unit + RULE_ROUNDING * p.terms) & (upper(p) < np.inf)\n',
         {
             "reductions.an_extreme_beside_poles": (2, 6),
         },
