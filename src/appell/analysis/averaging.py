@@ -95,9 +95,9 @@ def averaged(
     theta = Coordinate(free_name(("theta", "vartheta", "theta_slow"), taken_names))
     phi, psi = sympy.Dummy("phi", real=True), sympy.Dummy("psi", real=True)
     radius = sympy.Dummy("r", positive=True)
-    still: Any = dict.fromkeys(chosen, sympy.Integer(0))
+    without_small: Any = dict.fromkeys(chosen, sympy.Integer(0))
     acceleration = folded.right_sides[folded.x.dd]
-    undisturbed = sympy.simplify(acceleration.subs(still))
+    undisturbed = sympy.simplify(acceleration.subs(without_small))
     smooth = isinstance(folded, SmoothOscillator)
     free = folded.free_motion(undisturbed, phi, radius) if smooth else free_motion(folded, undisturbed, phi, radius)
     terms = [_first_order(acceleration, chosen), _second_order(acceleration, chosen)]
@@ -206,9 +206,9 @@ def _small(system: System, small: Sequence[Any]) -> tuple[Symbol, ...]:
     if isinstance(small, str) or not isinstance(small, Sequence | set | frozenset) or not small:
         raise ModelError("name the small parameters: small=[h, eps, …]; averaging is of the first order in them")
     by_name = {str(p): p for p in system.parameters}
-    strange = [text_of(p) for p in small if text_of(p) not in by_name]
-    if strange:
-        raise ModelError(f"small= names {strange[0]}, which is no parameter of '{system.name}'; it has {', '.join(by_name)}")
+    unknown = [text_of(p) for p in small if text_of(p) not in by_name]
+    if unknown:
+        raise ModelError(f"small= names {unknown[0]}, which is no parameter of '{system.name}'; it has {', '.join(by_name)}")
     return tuple(by_name[text_of(p)] for p in small)
 
 
@@ -230,15 +230,15 @@ def _resonance(pair: Any) -> tuple[int, int] | None:
 
 def _first_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
     """The terms of an expression of the first order in the small parameters."""
-    still: Any = dict.fromkeys(small, sympy.Integer(0))
-    return sympy.Add(*(p * sympy.diff(expr, p).subs(still) for p in small))
+    at_zero: Any = dict.fromkeys(small, sympy.Integer(0))
+    return sympy.Add(*(p * sympy.diff(expr, p).subs(at_zero) for p in small))
 
 
 def _second_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
     """The terms of an expression of the second order in the small parameters."""
-    still: Any = dict.fromkeys(small, sympy.Integer(0))
+    at_zero: Any = dict.fromkeys(small, sympy.Integer(0))
     pairs = ((p, q) for p in small for q in small)
-    return sympy.Add(*(p * q * sympy.diff(expr, p, q).subs(still) / 2 for p, q in pairs))
+    return sympy.Add(*(p * q * sympy.diff(expr, p, q).subs(at_zero) / 2 for p, q in pairs))
 
 
 def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:

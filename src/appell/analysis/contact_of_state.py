@@ -82,16 +82,16 @@ def _run(system: System, start: Any, parameters: Any, time: float) -> Run:
     return run if run.schedule is None else run.at(time)
 
 
-def _refuse_passing(run: Run, touched: list[int], start: Any, time: float, what: str) -> None:
+def _refuse_passing(run: Run, touched: list[int], start: Any, time: float, analysis: str) -> None:
     """Raises if a touched face is approached or left at a speed."""
     q, v = read(run.system, start)
     gaps = run.form.select("g_d", "g_v")(time, q, v, run.p_at(time))
-    still = gaps["g_d"] - gaps["g_v"] @ v  # the rate of a moving wall
+    wall_rates = gaps["g_d"] - gaps["g_v"] @ v  # the rate of a moving wall
     for j in touched:
-        if abs(gaps["g_d"][j]) > WALL_PASSED * (np.abs(gaps["g_v"][j]) @ np.abs(v) + abs(still[j])):
+        if abs(gaps["g_d"][j]) > WALL_PASSED * (np.abs(gaps["g_v"][j]) @ np.abs(v) + abs(wall_rates[j])):
             raise ModelError(
                 f"'{run.system.unilateral[j].name}' is touched for a moment at this state of {run.system.name}, where its gap"
-                f" changes by {gaps['g_d'][j]:.4g}/s: {what} needs a rest or a steady motion"
+                f" changes by {gaps['g_d'][j]:.4g}/s: {analysis} needs a rest or a steady motion"
             )
 
 

@@ -35,10 +35,10 @@ def base_frequency(parts: Iterable[Any], name: str) -> Expr | None:
     parts = [symbolic(expr, "a part of the system") for expr in parts]
     waves = sorted({e for expr in parts for e in expr.atoms(sin, cos) if e.has(t)}, key=str)
     slopes = [sympy.simplify(sympy.diff(e.args[0], t)) for e in waves]
-    outside = [expr.xreplace({e: sympy.Dummy() for e in waves}) for expr in parts]
-    strange = [expr for expr, without_waves in zip(parts, outside, strict=True) if without_waves.has(t)]
-    if strange or any(s.has(t) for s in slopes):
-        culprit = strange[0] if strange else next(e for e, s in zip(waves, slopes, strict=True) if s.has(t))
+    remainders = [expr.xreplace({e: sympy.Dummy() for e in waves}) for expr in parts]
+    beside_waves = [expr for expr, without_waves in zip(parts, remainders, strict=True) if without_waves.has(t)]
+    if beside_waves or any(s.has(t) for s in slopes):
+        culprit = beside_waves[0] if beside_waves else next(e for e, s in zip(waves, slopes, strict=True) if s.has(t))
         raise ModelError(f"time must stand in sines and cosines of multiples of one frequency in '{name}', not in {culprit}")
     if not waves:
         return None
@@ -65,12 +65,12 @@ def _rational(ratio: Any) -> Any:
 
 def driving_period(system: System) -> Expr | None:
     """2π/ω of the forcing in the system; None if it is autonomous."""
-    parts = [*system.forces, system.potential, *system.residuals, *system.rates.values()]
-    parts += [face.function for face in system.unilateral]
-    parts += [e for law in (*system.frictions, *system.resets) for e in law.expressions]
-    parts += [] if isinstance(system, TreeSystem) else [system.kinetic]
+    expressions = [*system.forces, system.potential, *system.residuals, *system.rates.values()]
+    expressions += [face.function for face in system.unilateral]
+    expressions += [e for law in (*system.frictions, *system.resets) for e in law.expressions]
+    expressions += [] if isinstance(system, TreeSystem) else [system.kinetic]
     try:
-        omega = base_frequency(parts, system.name)
+        omega = base_frequency(expressions, system.name)
     except ModelError as error:
         raise ModelError(f"{error}; give period=") from None
     return None if omega is None else 2 * sympy.pi / omega
@@ -87,9 +87,9 @@ def period_law(system: System, period: Any) -> Any:
         return None
     symbols = sorted(law.free_symbols, key=str)
     names = {str(p) for p in system.parameters}
-    strange = [str(s) for s in symbols if str(s) not in names]
-    if strange:
-        raise ModelError(f"period= contains {strange[0]}, which is no parameter of '{system.name}'")
+    unknown = [str(s) for s in symbols if str(s) not in names]
+    if unknown:
+        raise ModelError(f"period= contains {unknown[0]}, which is no parameter of '{system.name}'")
     value = numeric_function(symbols, law)
 
     def of(values: Mapping[str, float]) -> float:
@@ -160,13 +160,13 @@ def refuse_other_period(run: Run, z: Array, since: float, T: float) -> None:
         return np.concatenate([*terms, run.acceleration(at, q, v)[0]])
 
     size = size_near(run, z, since, T)
-    off, change, largest = 0.0, 0.0, 0.0
+    deviation, change, largest = 0.0, 0.0, 0.0
     for share in (np.arange(12) + rng.random(12)) / 12:
         y, at = z + 0.1 * size * rng.uniform(-1, 1, len(z)), since + T * share
         value, next_value, elsewhere = values(at, y), values(at + T, y), values(since + T * rng.random(), y)
-        off, change = np.maximum(off, np.abs(next_value - value)), np.maximum(change, np.abs(elsewhere - value))
+        deviation, change = np.maximum(deviation, np.abs(next_value - value)), np.maximum(change, np.abs(elsewhere - value))
         largest = np.maximum(largest, np.abs(value))
-    if np.any(off > FORCING_REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
+    if np.any(deviation > FORCING_REPEATS * np.asarray(change) + 1e-11 * np.asarray(largest)):
         raise ModelError(
             f"'{run.system.name}' depends on time and does not repeat itself after {T:.9g} s: the period must be a multiple of"
             " that of its forcing"

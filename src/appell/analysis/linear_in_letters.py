@@ -49,8 +49,8 @@ PI_DENOMINATOR = 24
 def exact(value: Any, where: str) -> Expr:
     """A value as an expression; floats that are fractions of π or integers become exact."""
     expr = symbolic(value, where)
-    strange = expr.atoms(sympy.Derivative, sympy.Integral) or expr.has(sympy.I, sympy.oo, sympy.zoo, sympy.nan)
-    if strange or any(not isinstance(letter, Parameter) for letter in expr.free_symbols):
+    not_a_number = expr.atoms(sympy.Derivative, sympy.Integral) or expr.has(sympy.I, sympy.oo, sympy.zoo, sympy.nan)
+    if not_a_number or any(not isinstance(letter, Parameter) for letter in expr.free_symbols):
         raise ModelError(f"{where} is {shown(expr)}; it takes a number or an expression of parameters (ap.parameters)")
     if not expr.is_Float:
         return expr

@@ -130,8 +130,8 @@ class LinearProbe:
         """The independent velocities, coordinates and rows at a state; see `linear_in_letters.Choice`."""
         a, lam = self.run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
-        some = lambda A: [np.ones(A.shape[1], dtype=bool)]
-        independent = lambda A: sorted(pivots(A.T, some(A.T))) if A.size else []
+        any_column = lambda A: [np.ones(A.shape[1], dtype=bool)]
+        independent = lambda A: sorted(pivots(A.T, any_column(A.T))) if A.size else []
         preferred = np.isin(np.arange(self.system.nv), self.dependent)
         pushed = sorted(pivots(out["W"].T, [preferred, ~preferred]))
         return {
@@ -144,32 +144,32 @@ class LinearProbe:
         """B, C, D of inputs and outputs at a state, and the sizes of states; None if none are requested."""
         if ports is None:
             return None
-        (M, _, _, A, _, a, lam), moved = self._varied(t, q, v)
+        (M, _, _, A, _, a, lam), varied = self._varied(t, q, v)
         out = ports.fn(t, q, v, self.run.p_at(t), a, lam)
         nu, n = len(self.free), len(A)
-        push = np.vstack([moved.L.T @ out["F_u"], moved.second @ out["s_u"]])
+        push = np.vstack([varied.L.T @ out["F_u"], varied.second @ out["s_u"]])
         B_u = np.vstack([np.zeros((len(self.z), out["F_u"].shape[1])), out["g_u"], -np.linalg.solve(M, push) if nu else push])
-        dq = np.hstack([moved.B, np.zeros((len(moved.B), nu))])
-        dv = np.hstack([moved.Y, moved.Z])
-        da = moved.Z @ A[n - nu :] + np.hstack([moved.Y_a, moved.Y_b])
+        dq = np.hstack([varied.B, np.zeros((len(varied.B), nu))])
+        dv = np.hstack([varied.Y, varied.Z])
+        da = varied.Z @ A[n - nu :] + np.hstack([varied.Y_a, varied.Y_b])
         C_y, D_y = np.eye(n), np.zeros((n, B_u.shape[1]))
         if ports.outputs is not None:
-            pushed = moved.Z @ B_u[n - nu :]
-            load = np.hstack([moved.F_q @ dq + moved.F_v @ dv + moved.F_a @ da, moved.F_a @ pushed + out["F_u"]])
-            dlam = out["y_lam"] @ self._reactions(moved, load, out["y_lam"])
+            pushed = varied.Z @ B_u[n - nu :]
+            load = np.hstack([varied.F_q @ dq + varied.F_v @ dv + varied.F_a @ da, varied.F_a @ pushed + out["F_u"]])
+            dlam = out["y_lam"] @ self._reactions(varied, load, out["y_lam"])
             C_y = out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da + dlam[:, :n]
             D_y = out["y_u"] + out["y_a"] @ pushed + dlam[:, n:]
-        inertia = [np.diag(x.T @ moved.inertia @ x) for x in (moved.own, moved.Z)]
+        inertia = [np.diag(x.T @ varied.inertia @ x) for x in (varied.own, varied.Z)]
         sizes = 1 / np.sqrt(_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
         return StateMatrices(A, B_u, C_y, D_y, sizes, ports.inputs, ports.outputs)
 
-    def _reactions(self, moved: _Moved, load: Array, outputs_lam: Array) -> Array:
+    def _reactions(self, varied: _Moved, load: Array, outputs_lam: Array) -> Array:
         """δΛ of F_Λ δΛ + given = 0, (rows, k). Raises if one that is asked for, (outputs, rows), is not unique."""
-        roots = metric_roots(moved.inertia)
-        push = moved.F_lam / roots[:, None]
-        loose = [i for i in rows_of_dependencies(push.T) if outputs_lam[:, i].any()]
-        if loose:
-            name = self.form.rows[loose[0]].constraint.name
+        roots = metric_roots(varied.inertia)
+        push = varied.F_lam / roots[:, None]
+        not_unique = [i for i in rows_of_dependencies(push.T) if outputs_lam[:, i].any()]
+        if not_unique:
+            name = self.form.rows[not_unique[0]].constraint.name
             raise ModelError(f"Λ of '{name}' in outputs= is not unique: its rows are dependent")
         return -least_squares(push, load / roots[:, None], RANK_LOST)
 
@@ -198,8 +198,8 @@ class LinearProbe:
         top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
         rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        moved = _Moved(B, basis, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
-        return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), moved
+        varied = _Moved(B, basis, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
+        return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), varied
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
         M, C, K, A, B, a, lam = parts
@@ -222,13 +222,13 @@ class LinearProbe:
         self._require_still(t, q, v, out)
         order = sorted(range(len(self.form.rows)), key=lambda i: not self.form.rows[i].linear)  # the order of the columns of W
         size = np.abs(out["h"]) + np.abs(out["Q"]) + np.abs(out["M"]) @ np.abs(a) + np.abs(out["W"]) @ np.abs(lam[order])
-        bad = self._unbalanced(out["M"], a, size)
-        if bad:
+        changing = self._unbalanced(out["M"], a, size)
+        if changing:
             speeds = in_metric(metric_roots(out["M"]), np.abs(v))
             near_forces = np.abs(out["F_q"]) @ self._extent(t, q, v) + np.abs(out["F_v"]) @ speeds
-            bad = self._unbalanced(out["M"], a, size + LAW_SHARE * near_forces)
-        if bad:
-            i = max(bad, key=lambda i: bad[i])
+            changing = self._unbalanced(out["M"], a, size + LAW_SHARE * near_forces)
+        if changing:
+            i = max(changing, key=lambda i: changing[i])
             raise ModelError(
                 f"this is no rest or steady motion of {self.system.name}: {self.system.accelerations[i]} = {a[i]:.4g} there."
                 " ap.equilibrium and ap.steady_motions find one; motion= linearises along any motion; independent= names"

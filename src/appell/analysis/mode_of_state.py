@@ -58,7 +58,7 @@ def in_mode_of(system: Any, start: Any, parameters: Any, time: float, what: str)
     return on_pressed_faces(in_mode, start, remaining, time, what), remaining
 
 
-def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, what: str) -> None:
+def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, analysis: str) -> None:
     functions, z = friction_functions(run.system, run.form), np.concatenate([q, v])
     full_state = np.concatenate([z, np.zeros(functions.flow.nz - len(z))])[None]
     numbers = np.append(run.p, mode.data(functions.layout))[None]
@@ -68,13 +68,13 @@ def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, what: str) 
         size = np.abs(v).max(initial=0.0)
         if friction.state == SLIP and law.regularise is None and np.linalg.norm(terms["s"][columns]) <= FROM_REST * size:
             raise ModelError(
-                f"'{law.name}' begins to slide from rest at this state, and neighbours slide to either side: {what} has no"
+                f"'{law.name}' begins to slide from rest at this state, and neighbours slide to either side: {analysis} has no"
                 " one answer there"
             )
         force, bound = float(np.linalg.norm(terms["force"][columns])), float(terms["hold"][i])
         if friction.state == STICK and force >= (1 - EDGE_OF_CONE) * bound:
             raise ModelError(
-                f"'{law.name}' bears {force:.6g} of at most {bound:.6g}, and neighbours slide: {what} has no one answer"
+                f"'{law.name}' bears {force:.6g} of at most {bound:.6g}, and neighbours slide: {analysis} has no one answer"
                 " there"
             )
 

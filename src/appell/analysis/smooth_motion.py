@@ -114,9 +114,9 @@ def waves(expr: Any, psi: Symbol) -> dict[Any, Any]:
         exponent = sympy.expand(sympy.Add(*(factor.args[0] for factor in factors))) if pure else ZERO
         slope = exponent.coeff(psi, 1)
         if not pure or sympy.expand(exponent - slope * psi).has(psi):
-            strange = varying.subs(psi, Symbol("ψ"))
+            shown_term = varying.subs(psi, Symbol("ψ"))
             raise ModelError(
-                f"the mean over a period of the term {strange} is not known in closed form: averaging takes forces that are"
+                f"the mean over a period of the term {shown_term} is not known in closed form: averaging takes forces that are"
                 " polynomials in position and velocity, times sines and cosines of ψ = ωt"
             )
         k = sympy.expand(-I * slope)

@@ -171,7 +171,7 @@ class StateSpace:
         T = self.sizes * scale
         return T, self.A * T / T[:, None], self.B / T[:, None], self.C * T
 
-    def _reached(self, A: Array, B: Array, back: Array, what: str) -> ReachedStates:
+    def _reached(self, A: Array, B: Array, to_states: Array, property_name: str) -> ReachedStates:
         """The subspace of B, A B, A² B, … by orthogonalization, and the eigenvalues of the complement."""
         n, size = len(A), np.linalg.norm(A) or 1.0
         length = np.linalg.norm(B, axis=0)
@@ -185,7 +185,7 @@ class StateSpace:
         values[np.abs(values) < DECAYS * size] = 0.0
         scaled: Complex = (complement.astype(complex) @ left_vectors).T
         names = tuple(self._name(row) for row in scaled)
-        return ReachedStates(V.shape[1], n, values, scaled * back.astype(complex), names, what)
+        return ReachedStates(V.shape[1], n, values, scaled * to_states.astype(complex), names, property_name)
 
     def _name(self, row: Complex) -> str:
         """The states in a direction, the largest component first."""
@@ -193,18 +193,20 @@ class StateSpace:
         order = np.argsort(-np.round(share, 6), kind="stable")
         return ", ".join(str(self.states[i]) for i in order[:4] if share[i] > 0.05)
 
-    def _refuse_lasting(self, found: ReachedStates, size: float, why: str, then: str, *, on_axis: bool = False) -> None:
+    def _refuse_lasting(
+        self, reached: ReachedStates, size: float, reason: str, consequence: str, *, on_axis: bool = False
+    ) -> None:
         """Raises `ModelError` if a mode that is not reached does not decay."""
-        lasting = found.modes.real >= -DECAYS * size
+        lasting = reached.modes.real >= -DECAYS * size
         if on_axis:  # a growing mode is stabilised at any cost
-            lasting &= found.modes.real <= DECAYS * size
+            lasting &= reached.modes.real <= DECAYS * size
         if lasting.any():
-            names = [name for name, bad in zip(found.names, lasting, strict=True) if bad]
-            raise ModelError(f"{self.owner} {then}: {why} {_listed(found.modes[lasting], names)}")
+            names = [name for name, lasts in zip(reached.names, lasting, strict=True) if lasts]
+            raise ModelError(f"{self.owner} {consequence}: {reason} {_listed(reached.modes[lasting], names)}")
 
-    def _require_constant(self, what: str) -> None:
+    def _require_constant(self, quantity: str) -> None:
         if self.A.ndim > 2 or self.changing:
-            raise ModelError(f"A of {self.owner} changes with time: {what} of one instant says nothing; use .A, .B, .C, .D")
+            raise ModelError(f"A of {self.owner} changes with time: {quantity} of one instant says nothing; use .A, .B, .C, .D")
 
     def __repr__(self) -> str:
         n, m, k = len(self.states), len(self.inputs), len(self.outputs)

@@ -192,10 +192,10 @@ def _function(name: str, columns: list[ca.SX], expressions: list[ca.SX]) -> ca.F
     try:
         return ca.Function(name, columns, expressions)
     except RuntimeError:
-        strange = ca.Function(name, columns, expressions, {"allow_free": True})
-        if not strange.has_free():
+        with_free = ca.Function(name, columns, expressions, {"allow_free": True})
+        if not with_free.has_free():
             raise
-    raise ModelError(f"function '{name}' contains {', '.join(map(str, strange.get_free()))}, not among its inputs")
+    raise ModelError(f"function '{name}' contains {', '.join(map(str, with_free.get_free()))}, not among its inputs")
 
 
 def _buffers(fn: Fn, block: int) -> Buffers:

@@ -223,9 +223,9 @@ def _wave(op: str) -> Callable[[Range], Range]:
 
 
 def _tan(a: Range) -> Range:
-    away = ca.fabs(ca.cos((a.lo + a.hi) / 2)) - a.width / 2  # > 0: no pole inside
-    lo, hi = (ca.if_else(away > 0, ca.tan(x), end) for x, end in ((a.lo, -INF), (a.hi, INF)))
-    return Range(lo, hi, ca.fmax(a.rough, ca.fmax(a.width, _distant(away, a.width))))
+    clearance = ca.fabs(ca.cos((a.lo + a.hi) / 2)) - a.width / 2  # > 0: no pole inside
+    lo, hi = (ca.if_else(clearance > 0, ca.tan(x), end) for x, end in ((a.lo, -INF), (a.hi, INF)))
+    return Range(lo, hi, ca.fmax(a.rough, ca.fmax(a.width, _distant(clearance, a.width))))
 
 
 def _even(op: str, span: float) -> Callable[[Range], Range]:
@@ -274,14 +274,14 @@ def _power(a: Range, b: Range) -> Range:
 def _atan2(y: Range, x: Range) -> Range:
     clear = ca.logic_or(ca.logic_not(y.straddles), x.lo > 0)  # clear of the branch cut and of the origin
     lo, hi = _corners(ca.atan2, y, x)
-    away = _distant(ca.fmax(x.least, y.least), ca.fmax(x.width, y.width))
-    rough = ca.fmax(_worst(y, x), ca.if_else(clear, away, INF))
+    roughness = _distant(ca.fmax(x.least, y.least), ca.fmax(x.width, y.width))
+    rough = ca.fmax(_worst(y, x), ca.if_else(clear, roughness, INF))
     return Range(ca.if_else(clear, lo, -ca.pi), ca.if_else(clear, hi, ca.pi), rough)
 
 
 def _hypot(x: Range, y: Range) -> Range:
-    away = _distant(ca.fmax(x.least, y.least), ca.fmax(x.width, y.width))
-    return Range(ca.hypot(x.least, y.least), ca.hypot(x.most, y.most), ca.fmax(_worst(x, y), away))
+    roughness = _distant(ca.fmax(x.least, y.least), ca.fmax(x.width, y.width))
+    return Range(ca.hypot(x.least, y.least), ca.hypot(x.most, y.most), ca.fmax(_worst(x, y), roughness))
 
 
 def _lesser(op: str) -> Callable[[Range, Range], Range]:
@@ -305,10 +305,10 @@ def _modulo(op: str, half: float) -> Callable[[Range, Range], Range]:
 
 
 def _copysign(a: Range, b: Range) -> Range:
-    size, away = _fabs(a), b.straddles
-    lo = ca.if_else(away, -size.hi, ca.if_else(b.lo > 0, size.lo, -size.hi))
-    hi = ca.if_else(away, size.hi, ca.if_else(b.lo > 0, size.hi, -size.lo))
-    return Range(lo, hi, ca.fmax(size.rough, _switch(away)))
+    size, sign_open = _fabs(a), b.straddles
+    lo = ca.if_else(sign_open, -size.hi, ca.if_else(b.lo > 0, size.lo, -size.hi))
+    hi = ca.if_else(sign_open, size.hi, ca.if_else(b.lo > 0, size.hi, -size.lo))
+    return Range(lo, hi, ca.fmax(size.rough, _switch(sign_open)))
 
 
 # -- rules: truth ---------------------------------------------------------------------------------------------------------

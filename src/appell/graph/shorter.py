@@ -139,17 +139,17 @@ def _price(stream: Sequence[Instruction], fixed: Sequence[bool]) -> float:
     """The cost of a stream in products; a product used once, in a sum, is free (fused multiply–add)."""
     uses = Counter(arg for item in stream for arg in item.args)
     item_of = {item.out: item for item in stream if item.op != "output"}
-    still: dict[int, bool] = {}
+    is_fixed: dict[int, bool] = {}
     total = 0.0
     for item in stream:
         if item.op in ("const", "input", "output"):
-            still[item.out] = item.op == "const" or (item.op == "input" and fixed[item.port or 0])
+            is_fixed[item.out] = item.op == "const" or (item.op == "input" and fixed[item.port or 0])
             continue
-        still[item.out] = all(still[arg] for arg in item.args)
+        is_fixed[item.out] = all(is_fixed[arg] for arg in item.args)
         price = COST.get(item.op, 1.0)
         if item.op in ("add", "sub") and any(item_of[arg].op in ("mul", "sq") and uses[arg] == 1 for arg in item.args):
             price = 0.0
-        total += price * (0.25 if still[item.out] else 1.0)
+        total += price * (0.25 if is_fixed[item.out] else 1.0)
     return total
 
 
@@ -169,14 +169,14 @@ class _Checked:
             shape = (x.numel(), COMPARED_STATES)
             sign = 1.0 if positive else random.choice([-1.0, 1.0], shape)
             samples.append(size * sign * random.uniform(0.3, 2.0, shape))
-        for x, still in zip(samples, fixed, strict=True):
-            wide_samples.append(10.0 ** random.uniform(-WIDE, WIDE, x.shape) if still else x.copy())
+        for x, is_fixed in zip(samples, fixed, strict=True):
+            wide_samples.append(10.0 ** random.uniform(-WIDE, WIDE, x.shape) if is_fixed else x.copy())
         for values, number_of in (*zip(samples, numbers, strict=False), *zip(wide_samples, numbers, strict=False)):
             values[list(number_of)] = np.reshape(list(number_of.values()), (-1, 1))
         near_samples = _near_cancellation(stream, wide_samples, fixed)
         self.batches = [
             (samples, [False] * len(fixed)),
-            *([(near_samples, [not still for still in fixed])] if near_samples else []),
+            *([(near_samples, [not is_fixed for is_fixed in fixed])] if near_samples else []),
         ]
         self.found = [_evaluated(stream, *batch) for batch in self.batches]
 
@@ -200,8 +200,8 @@ def _as_accurate(new: tuple[dict[Any, Array], dict[Any, Array]], plain: tuple[di
                 return False
             room = 2e-16 * (bounds[output] + bound[output])
             equal = np.abs(value[output] - old) <= room + 1e-300
-            good = bound[output] <= WORSE * bounds[output] + 8 * np.abs(old)
-            if not (equal & good)[comparable].all():
+            accurate = bound[output] <= WORSE * bounds[output] + 8 * np.abs(old)
+            if not (equal & accurate)[comparable].all():
                 return False
     return bool(values)
 

@@ -89,14 +89,14 @@ def _uninterrupted(call: Callable[[], SundialsResult]) -> SundialsResult:
     """The result of a call that no signal handler can interrupt: handlers run in the main thread, which waits meanwhile."""
     if current_thread() is not main_thread():
         return call()
-    answers: list[SundialsResult] = []
+    results: list[SundialsResult] = []
     failures: list[BaseException] = []
     done = Lock()  # not an Event: an interrupt inside its wait could leave its lock in any state
     done.acquire()
 
     def work() -> None:
         try:
-            answers.append(call())
+            results.append(call())
         except BaseException as error:
             failures.append(error)
         finally:
@@ -107,7 +107,7 @@ def _uninterrupted(call: Callable[[], SundialsResult]) -> SundialsResult:
         pass
     if failures:
         raise failures[0]
-    return answers[0]
+    return results[0]
 
 
 @remembered

@@ -46,10 +46,10 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
         rates += [symbols[f"{jet}d"]] if not rates and f"{jet}d" in symbols else []
         values = points.polynomial([variable.values, *rates])
         if len(rates) == 2:
-            off = float(np.abs(values - points.polynomial([variable.values, rates[0]])).max(initial=0.0))
+            deviation = float(np.abs(values - points.polynomial([variable.values, rates[0]])).max(initial=0.0))
             difference, share = (
-                max(difference, off),
-                max(share, off / max(np.abs(variable.values).max(initial=0.0), NO_SIZE_OF_COLUMN)),
+                max(difference, deviation),
+                max(share, deviation / max(np.abs(variable.values).max(initial=0.0), NO_SIZE_OF_COLUMN)),
             )
         variables[str(name)] = Variable("t", values, variable.attrs)
     others = {str(name): x for name, x in motion.dataset.variables.items() if x.dims != ("t",)}

@@ -75,10 +75,10 @@ class DenseSteps:
 
 
 def _shares(s: Array) -> Array:
-    away = s[:, None] - DENSE_NODES
-    on = away == 0
+    differences = s[:, None] - DENSE_NODES
+    on = differences == 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = BARYCENTRIC_WEIGHTS / away
+        share = BARYCENTRIC_WEIGHTS / differences
         share = share / share.sum(axis=1, keepdims=True)
     return np.where(on.any(axis=1, keepdims=True), on, share)
 

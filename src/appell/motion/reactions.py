@@ -31,7 +31,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
     """
     t, q, v = motion.t, motion.q, motion.v
     rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
-    a, lam, touch = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
+    a, lam, face_lam = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
     settled = _last_of_instant(t)
     for contacts, samples in _modes(motion):
         samples = samples[settled[samples] == samples]
@@ -45,15 +45,15 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
         if contacts:
             _by_least_norm(motion, run, contacts, samples, a, all_rows)
         lam[samples] = all_rows[:, :rows]
-        touch[np.ix_(samples, contacts)] = all_rows[:, rows:]
-    a, lam, touch = a[settled], lam[settled], touch[settled]
+        face_lam[np.ix_(samples, contacts)] = all_rows[:, rows:]
+    a, lam, face_lam = a[settled], lam[settled], face_lam[settled]
     bad = ~(np.isfinite(a).all(axis=1) & np.isfinite(lam).all(axis=1))
     if bad.any():
         warn(
             f"accelerations and reactions of {motion.name} are not determined at {bad.sum()} of {len(t)} samples,"
             f" first at t = {t[bad][0]:.6g} s; they are NaN there"
         )
-    return a, lam, touch
+    return a, lam, face_lam
 
 
 def _last_of_instant(t: Array) -> NDArray[np.intp]:

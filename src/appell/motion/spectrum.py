@@ -60,8 +60,8 @@ class Spectrum:
             return float(self.frequency[k])
         left, middle, right = np.log(np.maximum(self.amplitude[k - 1 : k + 2], 1e-300))
         bend = left - 2 * middle + right
-        away = 0.5 * (left - right) / bend if bend else 0.0
-        return float(self.frequency[k] + away * self.frequency[1])
+        shift = 0.5 * (left - right) / bend if bend else 0.0
+        return float(self.frequency[k] + shift * self.frequency[1])
 
     @cached_property
     def dataset(self) -> xr.Dataset:

@@ -279,8 +279,8 @@ class _ZeroSearch:
         low, high = self.expression.bounds(*self._inputs(step, np.full(len(step), end)), self.noise[step])
         rounding, total = (high - low) / 2, at_end - at_begin
         straight = (np.abs(at_begin - 2 * at_middle + at_end) <= STRAIGHT_STEP * np.abs(total)) & (np.abs(total) > rounding)
-        steep = (end < 0) | (np.abs(change) > TRANSVERSAL * self._largest(step))
-        return np.where(np.abs(change) > rounding, np.sign(change) * steep, np.sign(total) * straight)
+        transversal = (end < 0) | (np.abs(change) > TRANSVERSAL * self._largest(step))
+        return np.where(np.abs(change) > rounding, np.sign(change) * transversal, np.sign(total) * straight)
 
     def _largest(self, step: Ints) -> Array:
         s = np.linspace(-1, 1, 9)

@@ -101,12 +101,12 @@ def _conserved(form: NormalForm, policies: Policies, p: Array) -> Coefficients:
         return ()
     values, rates = (np.array([sample[name] for sample in samples]) for name in ("I", "rate"))
     size = np.abs(values).max(axis=0) + np.abs(rates).max(axis=0)
-    some = np.flatnonzero(size > 0)
-    vectors = _echelon(null_space(rates[:, some] / size[some], ZERO_RATE, as_given=True).T / size[some])
+    nonzero = np.flatnonzero(size > 0)
+    vectors = _echelon(null_space(rates[:, nonzero] / size[nonzero], ZERO_RATE, as_given=True).T / size[nonzero])
     momenta: list[Array] = []
     for vector in vectors:
         coefficients = np.zeros(k)
-        coefficients[some] = _with_simple_fractions(vector)
+        coefficients[nonzero] = _with_simple_fractions(vector)
         conserved = np.abs(rates @ coefficients).max() <= ZERO_RATE * (np.abs(values) @ np.abs(coefficients)).max()
         if conserved and _independent([*momenta, coefficients], samples) and form.nv + form.m + len(momenta) < WRITTEN_OUT:
             momenta.append(coefficients)

@@ -91,8 +91,8 @@ class Kinematics:
 
     def twist_terms(self) -> tuple[Value, Value]:
         """Ṅ and ∂_q(N v + n0) N, (nq, nv) each."""
-        still = not depends(self.N, column(self.t, self.q))
-        rate = zeros(*self.N.shape) if still else derivative_along(self.N, [self.t, self.q], [1, self.qd])
+        constant = not depends(self.N, column(self.t, self.q))
+        rate = zeros(*self.N.shape) if constant else derivative_along(self.N, [self.t, self.q], [1, self.qd])
         return rate, self._coordinates_only(jacobian(self.qd, self.q) @ self.N)
 
     def _coordinates_only(self, y: Value) -> Value:

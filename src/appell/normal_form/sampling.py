@@ -66,8 +66,8 @@ def random_inputs(
     values = []
     for port in fn.inputs:
         if port.name == "p":
-            some = rng.uniform(0.5, 1.5, port.shape)
-            values_of_p = some if around is None or "p" not in around else np.where(np.isnan(around["p"]), some, around["p"])
+            drawn = rng.uniform(0.5, 1.5, port.shape)
+            values_of_p = drawn if around is None or "p" not in around else np.where(np.isnan(around["p"]), drawn, around["p"])
             values.append(values_of_p if parameters is None else parameters)
         elif port.name == "t" and around is not None and "t" in around:
             values.append(random_time(rng, around))

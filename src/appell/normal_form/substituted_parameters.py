@@ -40,5 +40,5 @@ def with_numbers(form: NormalForm, numbers: Numbers) -> NormalForm:
         return replace(new, free=free) if as_good([free], [form.free], inputs, places) else form
     plain = short_blocks(form)
     candidates = [short_blocks(new), Blocks(*map(at, plain))]  # simplified after, or before, substitution
-    good = [blocks for blocks in candidates if as_good(blocks, plain, inputs, places)]
-    return replace(new, short=min(good, key=lambda blocks: cost(blocks, inputs))) if good else form
+    usable = [blocks for blocks in candidates if as_good(blocks, plain, inputs, places)]
+    return replace(new, short=min(usable, key=lambda blocks: cost(blocks, inputs))) if usable else form

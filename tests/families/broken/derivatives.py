@@ -8,8 +8,8 @@ BREAKAGES = [
     Breakage(
         "the derivative through infinitely many impacts is that through the last one",
         "analysis/orbits/chatter.py",
-        '        value, off = at_zero(self.found)\n',
-        '        value, off = self.found[-1][1], 0.0\n',
+        '        value, difference = at_zero(self.found)\n',
+        '        value, difference = self.found[-1][1], 0.0\n',
         {
             "chatter.slopes_through_infinitely_many_impacts": (0, 1),
         },

@@ -18,8 +18,8 @@ BREAKAGES = [
     Breakage(
         "reactions among outputs have no derivatives",
         "analysis/linear_probe.py",
-        '            dlam = out["y_lam"] @ self._reactions(moved, load, out["y_lam"])\n',
-        '            dlam = 0 * out["y_lam"] @ self._reactions(moved, load, out["y_lam"])\n',
+        '            dlam = out["y_lam"] @ self._reactions(varied, load, out["y_lam"])\n',
+        '            dlam = 0 * out["y_lam"] @ self._reactions(varied, load, out["y_lam"])\n',
         {
             "beside_walls.reactions_as_outputs": (0,),
         },
@@ -147,8 +147,8 @@ BREAKAGES = [
     Breakage(
         "doubtful motions have Lyapunov exponents",
         "analysis/many/lyapunov_field.py",
-        '    bad = np.flatnonzero((results.status.values != Status.OK) | doubtful(messages))\n',
-        '    bad = np.flatnonzero(results.status.values != Status.OK)\n',
+        '    doubtful_runs = np.flatnonzero((results.status.values != Status.OK) | doubtful(messages))\n',
+        '    doubtful_runs = np.flatnonzero(results.status.values != Status.OK)\n',
         {
             "unusable_runs.fields_over_doubtful_motions": (0, 2),
         },

@@ -81,8 +81,8 @@ BREAKAGES = [
     Breakage(
         "each interval of a section begins without the sign before it",
         "analysis/many/sections.py",
-        'np.unique(sign * motion.t), again, self.zeros)\n',
-        'np.unique(sign * motion.t), again)\n',
+        'np.unique(sign * motion.t), motion_at, self.zeros)\n',
+        'np.unique(sign * motion.t), motion_at)\n',
         {
             "resting_sections.a_section_that_rests_at_zero_is_crossed": (0, 2),
         },

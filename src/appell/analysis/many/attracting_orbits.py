@@ -64,8 +64,8 @@ def limit_cycle(run: Run, z: Array, since: float, atol: float) -> Orbit | None:
 def least_count(points: Array) -> int:
     """The smallest number of points, (m, …) in units of the extent, after which an orbit repeats."""
     m = len(points)
-    off = lambda d: np.abs(np.roll(points, -d, axis=0) - points).max()
-    return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or off(d) < SAME_ATTRACTOR))
+    deviation = lambda d: np.abs(np.roll(points, -d, axis=0) - points).max()
+    return next(d for d in range(1, m + 1) if m % d == 0 and (d == m or deviation(d) < SAME_ATTRACTOR))
 
 
 def volume_shrinks(run: Run, z: Array, t: float, T: float, atol: float) -> bool:

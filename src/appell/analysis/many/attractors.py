@@ -137,12 +137,12 @@ class AttractorSearch:
                 low, high = np.minimum(low, all_points.min(axis=0)), np.maximum(high, all_points.max(axis=0))
             self._measure(high - low, late)
 
-    def _measure(self, extent: Array, seen: Array) -> None:
+    def _measure(self, extent: Array, late: Array) -> None:
         """Scales from the extent of late states: what hardly changes has a fraction of the largest size, as that of positions
         and of the speeds with which these would change in a period, late or in the first block."""
         run, nq = self.ensemble.run, self.ensemble.system.nq
-        T, size = float(self.ensemble.period[0]), np.maximum.reduce([extent, np.abs(seen).max(axis=0), self.first])
-        weights = kinetic_weights(run, self.since, seen[0])
+        T, size = float(self.ensemble.period[0]), np.maximum.reduce([extent, np.abs(late).max(axis=0), self.first])
+        weights = kinetic_weights(run, self.since, late[0])
         large = scales(size, weights, nq, T, 1.0)
         speeds = np.maximum(large[nq:], alike_speeds(large[:nq], weights, nq, T))
         self.extent = np.maximum(extent, LEAST_EXTENT * np.concatenate([large[:nq], speeds]))
@@ -193,8 +193,8 @@ class AttractorSearch:
             candidates = np.flatnonzero(m)
             if not len(candidates):
                 return
-            pick = candidates[int(np.argmin(m[candidates]))]
-            k, length = int(open_[pick]), int(m[pick])
+            shortest = candidates[int(np.argmin(m[candidates]))]
+            k, length = int(open_[shortest]), int(m[shortest])
             attractor = self._attractor(int(rows[k]), states[k], length)
             if attractor is None:
                 self.hopeless.add(int(rows[k]))
@@ -230,12 +230,12 @@ class AttractorSearch:
         """Whether velocities, (k, nv), are negligible compared with those of the motions."""
         return bool((np.abs(v) <= STILL_SHARE * self.fastest).all())
 
-    def _known(self, found: Attractor) -> int | None:
+    def _known(self, new: Attractor) -> int | None:
         """The index of a known attractor equal to this one."""
         for k, attractor in enumerate(self.attractors):
-            if attractor.period is not None and len(attractor.points) == len(found.points):
-                off = np.abs(attractor.points[:, None] - found.points[None]) / self.extent
-                if off.max(axis=2).min(axis=0).max() < SAME_ATTRACTOR:
+            if attractor.period is not None and len(attractor.points) == len(new.points):
+                distances = np.abs(attractor.points[:, None] - new.points[None]) / self.extent
+                if distances.max(axis=2).min(axis=0).max() < SAME_ATTRACTOR:
                     return k
         return None
 
@@ -251,8 +251,8 @@ class AttractorSearch:
         self._match(rows, states)
         self._discover(rows, states)  # long periods
         self._settle(rows, states)
-        good = np.isfinite(states).all(axis=(1, 2)) & (self.labels[rows] == UNDECIDED)
-        rows, states = rows[good], states[good]
+        open_ = np.isfinite(states).all(axis=(1, 2)) & (self.labels[rows] == UNDECIDED)
+        rows, states = rows[open_], states[open_]
         if not len(rows):
             return
         features = np.hstack([states.mean(axis=1) / self.extent, states.std(axis=1) / self.extent])

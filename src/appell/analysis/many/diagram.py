@@ -169,18 +169,18 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
     n, interrupted, restarted = len(values), "", []
     begin, z = ensemble.t.copy(), np.full((n, keep, ensemble.z.shape[1]), np.nan)
     report = reporter(progress, 0, n)
-    good = np.flatnonzero(~ensemble.failed)
-    size = 1 if follow else max(1, len(good))
+    running = np.flatnonzero(~ensemble.failed)
+    size = 1 if follow else max(1, len(running))
     try:
-        for begun in range(0, len(good), size):
-            rows = good[begun : begun + size]
+        for begun in range(0, len(running), size):
+            rows = running[begun : begun + size]
             states = np.empty((len(rows), keep, z.shape[2]))
             try:
                 ensemble.go(rows, skip + keep, states, None if report is None else lambda k, count=begun: report(count + k))
             finally:
                 z[rows] = states
-            if follow and begun + 1 < len(good) and not ensemble.failed[rows[0]]:
-                row = int(good[begun + 1])
+            if follow and begun + 1 < len(running) and not ensemble.failed[rows[0]]:
+                row = int(running[begun + 1])
                 restarted += [] if ensemble.begin_where(row, z[rows[0], -1]) else [row]
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
@@ -204,33 +204,35 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
 
 def _on_section(
     system: Any, name: str, values: Array, section: Any, direction: int, skip: int, keep: int, start: Any, parameters: Any,
-    follow: bool, progress: Any, looks: Mapping[str, Any],
+    follow: bool, progress: Any, section_options: Mapping[str, Any],
 ) -> Diagram:  # fmt: skip
     """One value after another by `poincare`. Values with which no motion can begin are marked, whichever they are."""
-    n, bad = len(values), []
+    n, incomplete = len(values), []
     for value in (np.min(values), np.max(values)):
         bound(system.parameters, {**(parameters or {}), name: float(value)}, system.name)
     z, t = np.full((n, keep, system.nq + system.nv), np.nan), np.full((n, keep), np.nan)
-    state, message, looks, atol = dict(table_of(start, "start=")), "", dict(looks), 0.0
+    state, message, section_options, atol = dict(table_of(start, "start=")), "", dict(section_options), 0.0
     report = reporter(progress, 0, n)
     try:
         for k, value in enumerate(values):
             try:
                 crossings = poincare(
                     system, section, state, count=keep, skip=skip, direction=direction,
-                    parameters={**(parameters or {}), name: value}, **looks,
+                    parameters={**(parameters or {}), name: value}, **section_options,
                 )  # fmt: skip
             except AppellError as error:
                 if isinstance(error, ModelError) and not isinstance(error, ConstraintError) and k == 0:
                     raise
-                bad.append(f"at {name} = {value:.6g}: {error}")
+                incomplete.append(f"at {name} = {value:.6g}: {error}")
                 continue
             m, atol = len(crossings), max(atol, crossings.atol)
             z[k, :m], t[k, :m] = np.hstack([crossings.q, crossings.v]), crossings.t
             if not crossings.ok:
-                bad.append(f"at {name} = {value:.6g}: {crossings.message}")
+                incomplete.append(f"at {name} = {value:.6g}: {crossings.message}")
             if follow and m > 1:
-                state, looks["since"] = _after_last_crossing(crossings, {**(parameters or {}), name: value}, looks)
+                state, section_options["since"] = _after_last_crossing(
+                    crossings, {**(parameters or {}), name: value}, section_options
+                )
             if report is not None:
                 report(k + 1)
     except KeyboardInterrupt:
@@ -238,19 +240,23 @@ def _on_section(
     finally:
         if report is not None:
             report.close()
-    if bad and not message:
-        message = bad[0] if len(bad) == 1 else f"{len(bad)} of {n} values have no complete motion, the first {bad[0]}"
+    if incomplete and not message:
+        message = (
+            incomplete[0]
+            if len(incomplete) == 1
+            else f"{len(incomplete)} of {n} values have no complete motion, the first {incomplete[0]}"
+        )
     return Diagram(system, name, values, t, z, not message, message or "complete", atol)
 
 
 def _after_last_crossing(
-    found: Section, parameters: Mapping[Any, Any], looks: Mapping[str, Any]
+    crossings: Section, parameters: Mapping[Any, Any], section_options: Mapping[str, Any]
 ) -> tuple[Mapping[Any, float], float]:
     """State and time half a step after the last crossing, away from a wall that moves with the parameter."""
-    system, begin = found.system, float(found.t[-1])
-    until = begin + 0.5 * float(found.t[-1] - found.t[-2])
-    state = dict(zip((*system.positions, *system.velocities), map(float, (*found.q[-1], *found.v[-1])), strict=True))
-    return simulate(system, state, until, parameters, **{**looks, "since": begin}).final, until
+    system, begin = crossings.system, float(crossings.t[-1])
+    until = begin + 0.5 * float(crossings.t[-1] - crossings.t[-2])
+    state = dict(zip((*system.positions, *system.velocities), map(float, (*crossings.q[-1], *crossings.v[-1])), strict=True))
+    return simulate(system, state, until, parameters, **{**section_options, "since": begin}).final, until
 
 
 __all__ = ["Diagram", "bifurcation_diagram"]

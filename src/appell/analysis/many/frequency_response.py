@@ -187,15 +187,19 @@ def frequency_response(
         c = sampled_harmonics(y[:, 1:], times[:, 1:], T, harmonics)
         moves = np.isfinite(z).all(axis=(1, 2)) & (np.ptp(z, axis=1) > NO_RESPONSE * runs.options["atol"]).any(axis=1)
         coarse = np.flatnonzero(moves & (runs.has_events | (unresolved_share(y[:, 1:]) > SAMPLES_SUFFICE * tolerance)))
-    rough: list[int] = []
+    inaccurate: list[int] = []
     try:
-        rough = [] if interrupted else [int(k) for k in coarse if not _integrated(runs, observed, k, times, z, c, tolerance)]
+        inaccurate = (
+            [] if interrupted else [int(k) for k in coarse if not _integrated(runs, observed, k, times, z, c, tolerance)]
+        )
     except KeyboardInterrupt:
         interrupted = "interrupted, before all harmonics were integrated between events"
     message = interrupted or _unsettled(runs, name, values, settled, change, to_come)
-    if rough and not message:
-        first = f"the first at {name} = {values[rough[0]]:.6g}"
-        message = f"harmonics of {len(rough)} of {len(values)} motions are not within the tolerance, {first}: a smaller rtol="
+    if inaccurate and not message:
+        first = f"the first at {name} = {values[inaccurate[0]]:.6g}"
+        message = (
+            f"harmonics of {len(inaccurate)} of {len(values)} motions are not within the tolerance, {first}: a smaller rtol="
+        )
     message = message or runs.doubts()
     return FrequencyResponse(
         model, name_of_response, name, values, c, T, change, to_come, settled, not message, message or "complete"
@@ -232,8 +236,8 @@ def _changes(z: Array, z_before: Array, noise: float, least: float) -> tuple[Arr
     `least` are none.
     """
     extent = np.ptp(z, axis=1)
-    still = extent <= np.maximum(1e-12 * np.abs(z).max(axis=1), least)  # a constant repeats
-    share = lambda d: np.where(still, 0.0, d / np.maximum(extent, 1e-300))
+    constant = extent <= np.maximum(1e-12 * np.abs(z).max(axis=1), least)  # a constant repeats
+    share = lambda d: np.where(constant, 0.0, d / np.maximum(extent, 1e-300))
     last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - z_before)
     change = np.abs(last).max(axis=1)
     mu = (last * previous).sum(axis=1) / (previous * previous).sum(axis=1)
@@ -247,8 +251,8 @@ def _observed(system: System, of: Any) -> tuple[str, Any]:
     by_name = {str(s): s for s in states}
     expr = by_name[of] if isinstance(of, str) and of in by_name else symbolic(of, "of=")
     symbols = {time, *states, *system.parameters}
-    if strange := sorted(str(s) for s in expr.free_symbols - symbols):
-        raise ModelError(f"of= contains {strange[0]}, which '{system.name}' does not have")
+    if unknown := sorted(str(s) for s in expr.free_symbols - symbols):
+        raise ModelError(f"of= contains {unknown[0]}, which '{system.name}' does not have")
     if not expr.free_symbols & set(states):
         raise ModelError(f"of= is a coordinate, a velocity or an expression in them, not {shown(of)}")
     function = numeric_function([time, *states, *system.parameters], expr)
@@ -264,18 +268,18 @@ def _last_period(
     period earlier, (n, samples + 2, nz); and whether it was interrupted."""
     n, interrupted = len(T), ""
     times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 2, runs.z.shape[1]), np.nan)
-    good = np.flatnonzero(~runs.failed)
-    size = 1 if follow else max(1, len(good))
+    running = np.flatnonzero(~runs.failed)
+    size = 1 if follow else max(1, len(running))
     try:
-        for begun in range(0, len(good), size):
-            rows = good[begun : begun + size]
+        for begun in range(0, len(running), size):
+            rows = running[begun : begun + size]
             begin, states = runs.t[rows].copy(), _sampled(runs, rows, T[rows], skip, samples)
             z[rows] = states
             times[rows] = begin[:, None] + (skip + np.arange(samples + 1) / samples) * T[rows, None]
             if report is not None:
                 report(begun + len(rows))
-            if follow and begun + 1 < len(good) and not runs.failed[rows[0]]:
-                runs.begin_where(int(good[begun + 1]), z[rows[0], -1])
+            if follow and begun + 1 < len(running) and not runs.failed[rows[0]]:
+                runs.begin_where(int(running[begun + 1]), z[rows[0], -1])
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:

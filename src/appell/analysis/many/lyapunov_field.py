@@ -171,9 +171,9 @@ def _ends(
     names = [name.replace(".", "_") for name in state_names(model)]
     final_states = np.stack([np.asarray(results[name].values, float) for name in names], axis=-1)
     messages = results.message.values
-    bad = np.flatnonzero((results.status.values != Status.OK) | doubtful(messages))
-    final_states[bad] = np.nan
-    return final_states.reshape(len(z), nz, len(OFFSETS), nz), str(messages[bad[0]]) if len(bad) else ""
+    doubtful_runs = np.flatnonzero((results.status.values != Status.OK) | doubtful(messages))
+    final_states[doubtful_runs] = np.nan
+    return final_states.reshape(len(z), nz, len(OFFSETS), nz), str(messages[doubtful_runs[0]]) if len(doubtful_runs) else ""
 
 
 def _field(
@@ -195,9 +195,9 @@ def _field(
         text.append(
             f"{without_motion} starts have neighbours without a motion to the end, or with a doubtful one, the first: {reason}"
         )
-    if (rough := int((alive & ~smooth).sum())) > 0:
+    if (not_smooth := int((alive & ~smooth).sum())) > 0:
         text.append(
-            f"at {rough} starts differences to both sides, or with two steps, disagree: a smaller step=, or no derivative"
+            f"at {not_smooth} starts differences to both sides, or with two steps, disagree: a smaller step=, or no derivative"
         )
     message = "; ".join(text)
     return LyapunovField(

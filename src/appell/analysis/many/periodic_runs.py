@@ -80,9 +80,9 @@ class PeriodicRuns:
         threads: int | None = None, **options: Any,
     ):  # fmt: skip
         self.system, self.n = (model := model_of(system, "this")), n
-        given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
-        given = {text_of(k): v for k, v in given.items()} | {text_of(k): v for k, v in parameters.items()}
-        self.p = self._parameters(given)
+        values_given: dict[Any, Any] = dict(system.parameters) if isinstance(system, Run) else {}
+        values_given = {text_of(k): v for k, v in values_given.items()} | {text_of(k): v for k, v in parameters.items()}
+        self.p = self._parameters(values_given)
         first_values = dict(zip(map(str, model.parameters), self.p[0], strict=True))
         self.run = compile_near(model, starts, first_values, backend=system.backend if isinstance(system, Run) else backend)
         law = period_law(model, period)
@@ -104,10 +104,10 @@ class PeriodicRuns:
         smooth = not surfaces(model) and not model.frictions
         self.has_events = not smooth or bool(model.unilateral or model.resets)  # impacts, sticking, maps, sides of forces
         self.method = method if method != "auto" else fitting_method(self.run, n * periods) if smooth else "dop853"
-        strange = sorted(set(options) - set(OPTIONS))
-        if strange:
+        unknown = sorted(set(options) - set(OPTIONS))
+        if unknown:
             raise ModelError(
-                f"{strange[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
+                f"{unknown[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol)}
         self.options["atol"] = self._natural(share) if atol is None else positive(atol, "atol")
@@ -173,9 +173,9 @@ class PeriodicRuns:
 
     def _starts(self, starts: Mapping[Any, Any]) -> Array:
         starts = {k: reals(v, f"the start of {text_of(k)}") for k, v in starts.items()}
-        wrong = [text_of(k) for k, v in starts.items() if v.shape not in ((), (1,), (self.n,))]
-        if wrong:
-            raise ModelError(f"the start of {wrong[0]} is one number, or {self.n}, one for each run")
+        misshapen = [text_of(k) for k, v in starts.items() if v.shape not in ((), (1,), (self.n,))]
+        if misshapen:
+            raise ModelError(f"the start of {misshapen[0]} is one number, or {self.n}, one for each run")
         first_start = {k: float(v.flat[0]) for k, v in starts.items()}
         z = np.tile(np.concatenate(read(self.system, first_start)), (self.n, 1))
         names = state_names(self.system)
@@ -197,11 +197,11 @@ class PeriodicRuns:
 
     def _begin(self) -> None:
         """Determines the ranks of the rows at the first start with a motion, and checks restitutions between 0 and 1."""
-        good = np.flatnonzero(self.status == Status.OK)
+        with_motion = np.flatnonzero(self.status == Status.OK)
         nq = self.run.form.nq
-        if len(good):
-            z = self.z[good[0]]
-            self.run = self.run.started(float(self.t[good[0]]), z[:nq], z[nq:])
+        if len(with_motion):
+            z = self.z[with_motion[0]]
+            self.run = self.run.started(float(self.t[with_motion[0]]), z[:nq], z[nq:])
         if self.system.unilateral:
             p = self._unlike()
             states = self.t[: len(p)], self.z[: len(p), :nq], self.z[: len(p), nq:], p
@@ -298,9 +298,9 @@ class PeriodicRuns:
         status = results.status.values
         done = status != Status.CANCELLED
         self.status[rows[done]] = status[done]
-        good = status == Status.OK
-        self.t[rows[good]], self.z[rows[good]] = times[good, -1], states[good, -1]
-        for k in np.flatnonzero(done & ~good):
+        finished = status == Status.OK
+        self.t[rows[finished]], self.z[rows[finished]] = times[finished, -1], states[finished, -1]
+        for k in np.flatnonzero(done & ~finished):
             self.reason[int(rows[k])] = str(results.message.values[k])
         if not done.all():
             raise KeyboardInterrupt
@@ -329,8 +329,8 @@ def distinct(states: Array, scale: ArrayLike, tolerance: float) -> NDArray[np.in
     counts = np.zeros(n, dtype=int)
     with np.errstate(invalid="ignore"):
         for m in range(1, keep // 2 + 1):
-            off = (np.abs(states[:, m:] - states[:, :-m]) / scale).max(axis=(1, 2), initial=0.0)
-            counts[(counts == 0) & (off <= tolerance)] = m
+            deviation = (np.abs(states[:, m:] - states[:, :-m]) / scale).max(axis=(1, 2), initial=0.0)
+            counts[(counts == 0) & (deviation <= tolerance)] = m
     return counts
 
 

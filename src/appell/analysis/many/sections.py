@@ -236,11 +236,11 @@ class _Collector:
         samples = [int(np.flatnonzero(motion.t == time)[-1]) for time in times if (motion.t == time).any()]
         return [(float(motion.t[k]), motion.q[k], motion.v[k]) for k in samples]
 
-    def _crossings(self, motion: Motion, again: Callable[[Array], Motion]) -> list[tuple[float, Array, Array]]:
+    def _crossings(self, motion: Motion, motion_at: Callable[[Array], Motion]) -> list[tuple[float, Array, Array]]:
         if len(motion.t) < 2 or motion.t[-1] == motion.t[0]:
             return []
         sign = 1.0 if motion.t[-1] > motion.t[0] else -1.0
-        zeros = motion_zeros(motion, self.expression, sign * np.unique(sign * motion.t), again, self.zeros)
+        zeros = motion_zeros(motion, self.expression, sign * np.unique(sign * motion.t), motion_at, self.zeros)
         self.zeros = zeros
         if len(zeros.unbounded):
             self.unbounded = float(zeros.unbounded[0])
@@ -248,7 +248,7 @@ class _Collector:
         at = zeros.time[chosen]
         if not len(at):
             return []
-        state = again(at)
+        state = motion_at(at)
         return [(float(t), q, v) for t, q, v in zip(state.t, state.q, state.v, strict=True)]
 
 

@@ -67,10 +67,10 @@ def piecewise_harmonics(y: Callable[[Array], Array], steps: Array, count: int) -
     for level in range(MOST_HALVINGS):
         middle = (a + b) / 2
         on_left, on_right = integral(a, middle)[0], integral(middle, b)[0]
-        off = np.abs(on_left + on_right - on_step).max(axis=1)
-        settled = (off <= HARMONIC_ERROR * size) | (level == MOST_HALVINGS - 1)
+        difference = np.abs(on_left + on_right - on_step).max(axis=1)
+        settled = (difference <= HARMONIC_ERROR * size) | (level == MOST_HALVINGS - 1)
         total += (on_left + on_right)[settled].sum(axis=0)
-        error += float(off[settled].sum())
+        error += float(difference[settled].sum())
         if settled.all():
             break
         a, b = np.concatenate([a[~settled], middle[~settled]]), np.concatenate([middle[~settled], b[~settled]])

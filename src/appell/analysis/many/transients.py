@@ -31,8 +31,8 @@ def drifts(run: Run, since: float, states: Array, sizes: Array) -> bool:
     w = np.hanning(k // PARTS_OF_DRIFT + 2)[1:-1]
     w /= w.sum()
     parts = states[:, k - PARTS_OF_DRIFT * len(w) :].reshape(n, PARTS_OF_DRIFT, len(w), nz)
-    off = parts - np.einsum("j,npjz->npz", w, parts)[:, :, None]
-    s = np.sqrt(np.einsum("j,npjz->npz", w, off**2))
+    deviation = parts - np.einsum("j,npjz->npz", w, parts)[:, :, None]
+    s = np.sqrt(np.einsum("j,npjz->npz", w, deviation**2))
     counts = (s > sizes).any(axis=(0, 1))
     if not counts.any():
         return True

@@ -149,14 +149,14 @@ class Walk:
                 report.close()
         return ended, "; ".join([message or self._ended(most, what), *self.notes])
 
-    def _ended(self, most: int, what: str) -> str:
+    def _ended(self, most: int, noun: str) -> str:
         last = self.value(self.points[-1])
         if abs(last - self.to) <= 1e-9 * self.equations.span:
             return "complete"
         if len(self.points) < most:
             return f"the branch came back to {self._at(self.points[-1])}"
         trend = self.equations.trend(self.points)
-        return f"{most} {what} were found{f'; {trend}' if trend else ''}"
+        return f"{most} {noun} were found{f'; {trend}' if trend else ''}"
 
     def _lost(self, here: CurvePoint, error: Exception) -> str:
         """Why the branch goes no further; a special point there is kept."""
@@ -192,9 +192,11 @@ class Walk:
         on_chord = here.x + step * from_here / (from_here + to_there) if from_here > 0 and to_there >= 0 else None
         if on_chord is None or float(np.linalg.norm(on_chord - x)) > MOST_ASIDE * float(np.linalg.norm(step)):
             return None
-        again = self.equations.correct(on_chord, ahead)
-        closed = float(np.linalg.norm(again.x - x)) < ONE_SPECIAL_PLACE and again.tangent @ ahead > 1 - ONE_SPECIAL_PLACE
-        return again if closed else None
+        first_again = self.equations.correct(on_chord, ahead)
+        closed = (
+            float(np.linalg.norm(first_again.x - x)) < ONE_SPECIAL_PLACE and first_again.tangent @ ahead > 1 - ONE_SPECIAL_PLACE
+        )
+        return first_again if closed else None
 
     def _look(self, here: CurvePoint, there: CurvePoint, last: bool) -> None:
         """Looks for special points between two points, and where a test function comes near zero at the first of them; in the

@@ -104,11 +104,11 @@ class Spectra:
     def _mirrors(self, values: Complex, count: int | None = None) -> list[tuple[int, int]]:
         """Pairs of an exponent and its mirror image, the most exact first: so many, or all that are exact enough."""
         n, size = len(values), 1.0 if self.periodic else max(float(np.abs(values).max(initial=0.0)), 1e-300)
-        off = lambda i, j: abs(values[i] * values[j] - 1) if self.periodic else abs(values[i] + values[j]) / size
+        mismatch = lambda i, j: abs(values[i] * values[j] - 1) if self.periodic else abs(values[i] + values[j]) / size
         pairs: list[tuple[int, int]] = []
-        nearest = sorted((off(k, m), k, m) for k in range(n) for m in range(k)) if count != 0 else []
-        for away, i, j in nearest:
-            if len(pairs) == count or (count is None and away > MIRROR_IMAGES):
+        nearest = sorted((mismatch(k, m), k, m) for k in range(n) for m in range(k)) if count != 0 else []
+        for mismatch_of_pair, i, j in nearest:
+            if len(pairs) == count or (count is None and mismatch_of_pair > MIRROR_IMAGES):
                 break
             if not any({i, j} & set(pair) for pair in pairs):
                 pairs.append((i, j))
@@ -142,9 +142,9 @@ class Spectra:
         rho_1, rho_2 = (self.parts(values).free for values in (self.one, self.two))
         if len(rho_1) != len(rho_2) or not ((rho_1.real > 0).any() and (rho_2.real > 0).any()):
             return False
-        off = rho_2[None, :] - rho_1[:, None]
-        turn = (off.imag + np.pi) % (2 * np.pi) - np.pi if self.periodic else off.imag
-        rows, columns = linear_sum_assignment(np.hypot(off.real, turn))
+        differences = rho_2[None, :] - rho_1[:, None]
+        turn = (differences.imag + np.pi) % (2 * np.pi) - np.pi if self.periodic else differences.imag
+        rows, columns = linear_sum_assignment(np.hypot(differences.real, turn))
         grows_before, grows_after = rho_1.real[rows] > ON_THE_AXIS, rho_2.real[columns] > ON_THE_AXIS
         return bool(
             (grows_before & (rho_2.real[columns] < -ON_THE_AXIS)).any()
@@ -158,9 +158,9 @@ class Spectra:
         by_growth.sort(key=lambda parts: self._growing(parts))
         return by_growth[0], by_growth[1]
 
-    def _growing(self, parts: SpectrumParts) -> int:
-        size = 1.0 if self.periodic else max(float(np.abs(parts.free).max(initial=0.0)), 1e-300)
-        return int((parts.free.real > ON_THE_AXIS * size).sum())
+    def _growing(self, spectrum: SpectrumParts) -> int:
+        size = 1.0 if self.periodic else max(float(np.abs(spectrum.free).max(initial=0.0)), 1e-300)
+        return int((spectrum.free.real > ON_THE_AXIS * size).sum())
 
     @cached_property
     def _ranks(self) -> range:
@@ -176,7 +176,7 @@ class Spectra:
     @cached_property
     def _agree(self) -> bool:
         """Whether the exponents of the ranks that pass are of one kind at both points."""
-        kinds = [sorted(self._place(parts.free[k]) for k in self._ranks) for parts in self._ends]
+        kinds = [sorted(self._place(spectrum.free[k]) for k in self._ranks) for spectrum in self._ends]
         return kinds[0] == kinds[1]
 
     def _of_free(self) -> list[AxisCrossing]:

@@ -57,9 +57,9 @@ class Chatter:
         """Φ at the end of the impacts, (nz, columns)."""
         if len(self.found) < FEWEST_IMPACTS:
             raise NoLimit(f"too few of them are resolved ({len(self.found)}) to take their limit")
-        value, off = at_zero(self.found)
-        if not off <= LIMIT_REACHED * self.size:
-            raise NoLimit(f"their derivatives do not converge, and differ by {off / self.size:.1e} of their size")
+        value, difference = at_zero(self.found)
+        if not difference <= LIMIT_REACHED * self.size:
+            raise NoLimit(f"their derivatives do not converge, and differ by {difference / self.size:.1e} of their size")
         return value.copy()
 
     def passed(self, speed: float, Phi: Array, rest: Array) -> None:
@@ -72,7 +72,7 @@ def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
     """The value at y = 0 of a function given at several y, `found`: (y, value), by polynomials through neighbours (Neville),
     and the difference of the two that agree best."""
     row: list[Array] = []
-    best, off = found[-1][1], np.inf
+    best, best_difference = found[-1][1], np.inf
     for k, (y, value) in enumerate(found):
         last_row, row = row, [value]
         for j in range(1, min(k, HIGHEST_POWER) + 1):
@@ -80,9 +80,9 @@ def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
             row.append(row[j - 1] + (row[j - 1] - last_row[j - 1]) * y / (y_far - y))
             sooner, later = (float(np.abs(row[j] - entries[j - 1]).max(initial=0.0)) for entries in (last_row, row))
             difference = max(later, sooner * y / found[k - 1][0])
-            if difference < off:
-                best, off = row[j], difference
-    return best, off
+            if difference < best_difference:
+                best, best_difference = row[j], difference
+    return best, best_difference
 
 
 def chatters(

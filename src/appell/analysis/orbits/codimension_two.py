@@ -133,9 +133,9 @@ def second_between(
         fa, fb = test(here), test(there)
         if not (np.isfinite(fa) and np.isfinite(fb)) or not fa * fb < 0:
             continue
-        at, missed = _refined(correct, test, here, there, fa, fb)
+        at, residual = _refined(correct, test, here, there, fa, fb)
         if meant(name, at):
-            points.append((CodimensionTwo(name, at.x[-2:] * units, missed), at))
+            points.append((CodimensionTwo(name, at.x[-2:] * units, residual), at))
     return sorted(points, key=lambda entry: float(entry[1].x @ (there.x - here.x)))
 
 

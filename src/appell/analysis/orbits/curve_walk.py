@@ -118,15 +118,15 @@ class CurveWalk:
             F, J, psi, _ = state
             plane, size = float(tangent @ (x - predicted)), float(np.abs(F).max(initial=0.0))
             slopes = self._slopes(x, psi) if slopes is None or k < 3 else slopes
-            steep = np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)
-            worst = max(size, float((np.abs(psi) / np.maximum(1.0, steep)).max()))
+            gradients = np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)
+            worst = max(size, float((np.abs(psi) / np.maximum(1.0, gradients)).max()))
             settled = worst <= 1e-3 * CURVE_CLOSED or worst > 0.3 * last_worst
             last_worst = worst
             if worst <= CURVE_CLOSED and settled and abs(plane) < 1e-8:
-                ahead = tangent_of(np.vstack([J, slopes / steep[:, None]]), tangent)
+                ahead = tangent_of(np.vstack([J, slopes / gradients[:, None]]), tangent)
                 return CurveStep(x, ahead, equations.record(x, state), float(np.abs(psi).max()))
-            full = np.vstack([J, slopes / steep[:, None], tangent])
-            right = np.concatenate([F, np.zeros(len(J) - len(F)), psi / steep, [plane]])
+            full = np.vstack([J, slopes / gradients[:, None], tangent])
+            right = np.concatenate([F, np.zeros(len(J) - len(F)), psi / gradients, [plane]])
             x = x + least_squares(full, -right, VARIED_LOST)
         raise AppellError("Newton's method does not come back to the curve")
 

@@ -58,13 +58,13 @@ def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
     kernel = singular(J)[2][-2:]
     ahead = kernel.T @ kernel[:, -1]  # the direction in which the parameter grows most
     ahead = ahead / max(float(np.linalg.norm(ahead)), 1e-300)
-    aside = min(kernel, key=lambda row: abs(float(row @ ahead)))
-    aside = aside - float(aside @ ahead) * ahead
-    aside = aside / np.linalg.norm(aside)
+    sideways = min(kernel, key=lambda row: abs(float(row @ ahead)))
+    sideways = sideways - float(sideways @ ahead) * ahead
+    sideways = sideways / np.linalg.norm(sideways)
     reason = "it is the branch that is known already"
     for distance in (size, -size, 4 * size, -4 * size, size / 4):
         try:
-            orbit = equations.correct(x + distance * aside, aside).what
+            orbit = equations.correct(x + distance * sideways, sideways).what
         except AppellError as error:
             reason = str(error)
             continue

@@ -47,8 +47,8 @@ def first_return(shooting: Shooting, z0: Array) -> float:
         scale[scale == 0] = 1
         distance = np.linalg.norm(offset / scale, axis=1)
         side = offset @ direction
-        away = np.maximum.accumulate(distance) > 0.5 * distance.max()
-        hits = np.flatnonzero((side[:-1] < 0) & (side[1:] >= 0) & away[1:] & (distance[1:] < 0.3 * distance.max()))
+        has_left = np.maximum.accumulate(distance) > 0.5 * distance.max()
+        hits = np.flatnonzero((side[:-1] < 0) & (side[1:] >= 0) & has_left[1:] & (distance[1:] < 0.3 * distance.max()))
         if len(hits):
             return float(times[hits[0] + 1] - shooting.since)
         horizon, steps = 3 * horizon, 3 * steps if cut else steps

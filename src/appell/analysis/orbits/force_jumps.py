@@ -115,9 +115,9 @@ def sides(flow: Any, s_x: Array, at: float, z: Array, size: Array) -> tuple[Arra
     """f(t, z) below and above a surface with the gradient s_x by (t, z), extrapolated from two points on each side; size: of
     (t, z) along the motion."""
     x = np.concatenate([[at], z])
-    aside = s_x * size**2
-    aside = ASIDE * aside / max(np.abs(aside / size).max(initial=0.0), np.finfo(float).tiny)
-    extrapolated = lambda share: flow((x + share * aside)[0], (x + share * aside)[1:])
+    step = s_x * size**2
+    step = ASIDE * step / max(np.abs(step / size).max(initial=0.0), np.finfo(float).tiny)
+    extrapolated = lambda share: flow((x + share * step)[0], (x + share * step)[1:])
     return 2 * extrapolated(-1) - extrapolated(-2), 2 * extrapolated(1) - extrapolated(2)
 
 

@@ -206,8 +206,8 @@ class FundamentalMatrix(MotionInstants):
         grazing = [event for event in events if event.kind == "graze"]
         if grazing:
             raise Ended(f"the motion grazes '{grazing[0].constraint}' at t = {t:.6g}: it has no derivative there")
-        late = events[-1].time
-        state_after = self._states(late, after=True)
+        t_last = events[-1].time
+        state_after = self._states(t_last, after=True)
         if not impacts:
             return Phi, state_after
         names = sorted({event.constraint for event in impacts})
@@ -221,9 +221,9 @@ class FundamentalMatrix(MotionInstants):
                     t, chatter.end, face, q, v, Phi, self._states(t, after=True), plastic=True
                 )
                 chatter.passed(abs(float(impacts[0].before)), Phi, Phi_after)
-            if late == chatter.end:
+            if t_last == chatter.end:
                 return self._settled(chatter, names[0]), state_after
-        return self._saltation(t, late, face, q, v, Phi, state_after), state_after
+        return self._saltation(t, t_last, face, q, v, Phi, state_after), state_after
 
     def _settled(self, chatter: Chatter, name: str) -> Array:
         """Φ after infinitely many impacts, along the face."""
@@ -283,9 +283,9 @@ class FundamentalMatrix(MotionInstants):
         return Pi
 
     def _saltation(
-        self, t: float, late: float, face: int, q: Array, v: Array, Phi: Array, state_after: Any, plastic: bool = False
+        self, t: float, t_last: float, face: int, q: Array, v: Array, Phi: Array, state_after: Any, plastic: bool = False
     ) -> Array:  # fmt: skip
-        """δz⁺ of all columns, from the mode before t to the one after `late`; `plastic`: as without restitution.
+        """δz⁺ of all columns, from the mode before t to the one after `t_last`; `plastic`: as without restitution.
 
         δz⁺ = S δz⁻ + Σ δp. Backwards in time, where impacts are elastic, δz⁻ = S⁻¹(δz⁺ − Σ δp).
         """
@@ -304,7 +304,7 @@ class FundamentalMatrix(MotionInstants):
         R_p[self.nq :] = dv_x[:, 1 + nz :]
         f_before = self._beside_wall(contacts_before, t, q, v, g_x)
         q_after, v_after = (q, v + out["dv"]) if plastic else state_after
-        f_after = self._beside_wall(self._contacts(late), late, q_after, v_after, g_x)
+        f_after = self._beside_wall(self._contacts(t_last), t_last, q_after, v_after, g_x)
         jump = R_z @ f_before + R_t - f_after
         if self.way < 0:
             S, by_p = R_z - np.outer(jump, g_x[1 : 1 + nz] / rate), R_p - np.outer(jump, g_x[1 + nz :] / rate)

@@ -94,18 +94,18 @@ def begun(
     the change, goes to zero. Orbits beyond it are not used. Where the sign can no longer be decided, the zero is
     extrapolated."""
     direction = way * start.tangent
-    measured, s, bad = measure(start), 0.0, np.inf
+    measured, s, s_beyond = measure(start), 0.0, np.inf
     if not 0 <= measured < np.inf:
         return None
     best, last, ds, samples = start, None, 1e-3, [(measured, start)]
     for _ in range(GRAZING_LOOKS):
-        if measured <= TOUCHES or bad - s < BARELY_APART:
+        if measured <= TOUCHES or s_beyond - s < BARELY_APART:
             break
         if last is not None and last[1] != measured:
             ds = measured * (s - last[0]) / (last[1] - measured)
             if not ds > 0:
                 return None  # it recedes
-        ahead = min(s + ds, (s + bad) / 2 if s + ds >= bad else np.inf)
+        ahead = min(s + ds, (s + s_beyond) / 2 if s + ds >= s_beyond else np.inf)
         if not ahead > s or ahead - s < 1e-15:
             break
         try:
@@ -114,17 +114,17 @@ def begun(
         except FAILURES:
             share, point = -1.0, best
         if not share >= 0:
-            bad, ds = ahead, (ahead - s) / 2
+            s_beyond, ds = ahead, (ahead - s) / 2
             continue
         last, best, s, measured = (s, measured), point, ahead, share
         samples.append((measured, point))
     if measured > SPECIAL_POINT_RESIDUAL:
         return None
-    value, missed = float(best.x[-1]), measured
+    value, error = float(best.x[-1]), measured
     if measured > TOUCHES and len(samples) > 2:
-        value, rough = (float(_limit(points, 0.0)[-1]) for points in (samples[-3:], samples[-2:]))
-        missed = abs(value - rough)
-    return SpecialPoint(kind, value, best.what, best, missed, True)
+        value, coarse_value = (float(_limit(points, 0.0)[-1]) for points in (samples[-3:], samples[-2:]))
+        error = abs(value - coarse_value)
+    return SpecialPoint(kind, value, best.what, best, error, True)
 
 
 def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
@@ -169,10 +169,10 @@ def vanished(
     if len(samples) < FEWEST_SLOW_BLOWS:
         return None
     samples = samples[-ORDER:]
-    value, rough = (float(_limit(nearest, 0.0)[-1]) for nearest in (samples, samples[1:]))
-    missed = abs(value - rough)
+    value, coarse_value = (float(_limit(nearest, 0.0)[-1]) for nearest in (samples, samples[1:]))
+    error = abs(value - coarse_value)
     last = samples[-1][1]
-    return SpecialPoint(kind, value, last.what, last, missed, missed <= SPECIAL_POINT_RESIDUAL)
+    return SpecialPoint(kind, value, last.what, last, error, error <= SPECIAL_POINT_RESIDUAL)
 
 
 def _limit(samples: list[tuple[float, CurvePoint]], speed: float) -> Array:

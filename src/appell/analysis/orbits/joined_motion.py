@@ -86,12 +86,12 @@ def multiplied(motion: Motion, parts: Sequence[Variations]) -> Variations:
     Phi = parts[0].state[0]
     for shot in parts:
         Phi = shot.state[-1] @ Phi
-    bad = next((shot for shot in parts if not shot.complete), None) or next((shot for shot in parts if not shot.ok), None)
+    flawed = next((shot for shot in parts if not shot.complete), None) or next((shot for shot in parts if not shot.ok), None)
     first = parts[0]
     return replace(
         first, motion=motion, t=np.array([first.t[0], parts[-1].t[-1]]), state=np.array([first.state[0], Phi]),
-        parameters=np.zeros((2, *first.parameters.shape[1:])), ok=bad is None, complete=bad is None or bad.complete,
-        message="complete" if bad is None else bad.message,
+        parameters=np.zeros((2, *first.parameters.shape[1:])), ok=flawed is None, complete=flawed is None or flawed.complete,
+        message="complete" if flawed is None else flawed.message,
     )  # fmt: skip
 
 

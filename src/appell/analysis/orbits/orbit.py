@@ -122,10 +122,10 @@ class Orbit(Result):
         ∂z(T)/∂z(0). Only their sum is known to ε: what the trivial one is off is added to its neighbour, and ε is its square.
         """
         others = self.nontrivial.copy()
-        off = self.multipliers.sum() - others.sum() - 1 if len(others) < len(self.multipliers) else 0.0
+        error = self.multipliers.sum() - others.sum() - 1 if len(others) < len(self.multipliers) else 0.0
         if len(others):
-            others[int(np.argmin(np.abs(others - 1)))] += off
-        return self.ok and bool((np.abs(others) < 1 - ON_THE_CIRCLE - 10 * abs(off) ** 2).all())
+            others[int(np.argmin(np.abs(others - 1)))] += error
+        return self.ok and bool((np.abs(others) < 1 - ON_THE_CIRCLE - 10 * abs(error) ** 2).all())
 
     def range(self, expression: Any) -> tuple[float, float]:
         """Smallest and largest value of a coordinate, velocity or any expression along the orbit, by dense output."""

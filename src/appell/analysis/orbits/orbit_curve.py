@@ -160,13 +160,13 @@ class OrbitCurve:
         begin_ab = rows.begins[0] * self.scale[-2:] / S[:, None]  # constraints may move with the parameters
         upper = np.column_stack([scaled(Phi - P0), T_column])
         admitted = np.column_stack([scaled(np.eye(nz) - P0), np.zeros(nz)])
-        psi, aside = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - admitted, phase]), by_ab + begin_ab)
+        psi, eta_column = self._psi(z, P0, Phi, T, shooting, np.vstack([upper - admitted, phase]), by_ab + begin_ab)
         J = np.vstack([upper, admitted, phase])
         extra_rows = len(J) - nz
         columns = [J, np.vstack([by_ab, -begin_ab, np.zeros((1, 2))])]
-        if len(aside):
-            columns.insert(1, np.append(aside, np.zeros(extra_rows))[:, None])
-            F = F + aside * x[nz + 1]
+        if len(eta_column):
+            columns.insert(1, np.append(eta_column, np.zeros(extra_rows))[:, None])
+            F = F + eta_column * x[nz + 1]
         J = np.hstack(columns)
         return CurveState(F, J, psi, Shot(shooting, T, float(np.abs(rows.gaps[0] / S).max(initial=0.0))))
 

@@ -105,8 +105,8 @@ class OrbitEquations:
     def _unknowns(self, motion: Motion, T: float, p: float) -> Array:
         """x of an orbit, starting at the current instant of the section, which must be in the motion."""
         begin = float(motion.t[0])
-        parts = self.shots * (1 if self.symmetry is None else self.symmetry.order)
-        times = begin + (self.since - begin + T * np.arange(self.shots) / parts) % T
+        intervals = self.shots * (1 if self.symmetry is None else self.symmetry.order)
+        times = begin + (self.since - begin + T * np.arange(self.shots) / intervals) % T
         states = motion.at(times)
         return np.concatenate([(np.hstack([states.q, states.v]) / self.units).ravel(), [T / self.period, p / self.span]])
 
@@ -146,13 +146,13 @@ class OrbitEquations:
             block = slice(k * self.nz, (k + 1) * self.nz)
             admitted[block, block] = (np.eye(self.nz) - P) * S / S[:, None]
             admitted[block, -1] = -rows.begins[k][:, 0] / S * self.span  # constraints may move with the parameter
-        extra = np.zeros(n + 2)
+        phase_row = np.zeros(n + 2)
         if self.given:
-            extra[-2] = 1.0
+            phase_row[-2] = 1.0
         else:
             begin = shooting.rate(self.since, points[0])
-            extra[: self.nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
-        return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, admitted, extra]), shooting
+            phase_row[: self.nz] = begin * S / max(np.linalg.norm(begin * S), 1e-300)
+        return np.concatenate([gap / S for gap in rows.gaps]), np.vstack([upper, admitted, phase_row]), shooting
 
     def first(self) -> CurvePoint:
         """The first orbit of the branch, with its section in a wide interval between impacts."""
@@ -188,8 +188,8 @@ class OrbitEquations:
                 self.since = since
             self.shots = shots
             x = self._unknowns(motion, T, float(point.x[-1] * self.span))
-            like = np.concatenate([dz / self.units, np.zeros(self.nz * (shots - 1)), point.tangent[-2:]])
-            tangent = tangent_of(self._equations(x)[1], like)
+            old_tangent = np.concatenate([dz / self.units, np.zeros(self.nz * (shots - 1)), point.tangent[-2:]])
+            tangent = tangent_of(self._equations(x)[1], old_tangent)
         except FAILURES:
             self.since, self.shots = since_and_shots
             return point

@@ -141,12 +141,12 @@ def is_true(kind: str, point: CurvePoint) -> bool:
 
 def _nearest(mu: Complex, number: float) -> float:
     """|μ − number| of the nearest multiplier; with a reciprocal, which arrives at the same time, the product of both."""
-    away = np.sort(np.abs(mu - number))
+    distances = np.sort(np.abs(mu - number))
     if len(mu) > 1:
         nearest, next_one = mu[np.argsort(np.abs(mu - number))[:2]]
         if abs(nearest * next_one - 1) < RECIPROCAL_PAIR:
             return float(abs((nearest - number) * (next_one - number)))
-    return float(away[0]) if len(away) else np.inf
+    return float(distances[0]) if len(distances) else np.inf
 
 
 RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {

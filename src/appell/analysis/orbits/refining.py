@@ -151,7 +151,7 @@ class Limit(NamedTuple):
 
 
 def _zero_from_beside(
-    correct: Correct, a: CurvePoint, b: CurvePoint, fa: float, fb: float, test: Test, aside: float
+    correct: Correct, a: CurvePoint, b: CurvePoint, fa: float, fb: float, test: Test, spacing: float
 ) -> Limit | None:  # fmt: skip
     """The parameter where a test vanishes, by polynomials through points at some distance: at a branch point the equations are
     singular, and an error ε of the residual becomes ε/δ at a distance δ."""
@@ -159,11 +159,11 @@ def _zero_from_beside(
         return None
     long, share = float(np.linalg.norm(b.x - a.x)), fa / (fa - fb)
     d, middle = (b.x - a.x) / long, a.x + share * (b.x - a.x)
-    bounds = -share * long / aside, (1 - share) * long / aside
+    bounds = -share * long / spacing, (1 - share) * long / spacing
     shares, f, p = [], [], []
     for k in (-3, -2, -1, 1, 2, 3):
         try:
-            point = correct(middle + k * aside * d, d)
+            point = correct(middle + k * spacing * d, d)
         except FAILURES:
             continue
         shares, f, p = [*shares, k], [*f, test(point)], [*p, float(point.x[-1])]
@@ -173,14 +173,14 @@ def _zero_from_beside(
     values = [_zero_and_value(samples[:, keep], bounds) for keep in (slice(None), slice(1, -1))]
     if any(zero is None for zero in values):
         return None
-    (s, value), (_, rough) = values  # pyright: ignore[reportGeneralTypeIssues]
+    (s, value), (_, coarse_value) = values  # pyright: ignore[reportGeneralTypeIssues]
     try:
-        at = correct(middle + s * aside * d, d)
+        at = correct(middle + s * spacing * d, d)
     except FAILURES:
         at = None
     if at is not None and abs(at.x[-1] - value) > 1e-6:
         at = None  # off the branch
-    return Limit(value, abs(value - rough), at)
+    return Limit(value, abs(value - coarse_value), at)
 
 
 def _zero_and_value(samples: Array, inside: tuple[float, float]) -> tuple[float, float] | None:

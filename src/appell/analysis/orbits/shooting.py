@@ -295,12 +295,12 @@ class Shooting:
 
     def orbit(self, points: list[Array], T: float, worst: float, ok: bool, message: str, *, autonomous: bool) -> Orbit:
         """The record of an orbit through points at equal times: by one shot, or by one from each to the next."""
-        z0, every = points[0], points
+        z0, all_points = points[0], points
         if self.symmetry is not None and len(points) > 1:
             for _ in range(self.parts - 1):
-                every = [*every, *(self.symmetry(z) for z in every[-self.segments :])]
-        times = self.since + T * np.arange(len(every) + 1) / len(every)
-        shots = [self.shot(z, float(times[k]), float(times[k + 1])) for k, z in enumerate(every)]
+                all_points = [*all_points, *(self.symmetry(z) for z in all_points[-self.segments :])]
+        times = self.since + T * np.arange(len(all_points) + 1) / len(all_points)
+        shots = [self.shot(z, float(times[k]), float(times[k + 1])) for k, z in enumerate(all_points)]
         motion = joined(shots)
         shot_variations = [variations(shot, by=[]) for shot in shots]
         derivatives = multiplied(motion, shot_variations)
@@ -332,7 +332,7 @@ def _slides_from_rest(motion: Motion) -> bool:
     if not motion.system.frictions:
         return False
     for law, friction in zip(motion.system.frictions, motion.modes[0][1].frictions, strict=True):
-        slips = np.array([motion[part] for part in law.slip])
+        slips = np.array([motion[component] for component in law.slip])
         if friction.state == SLIP and np.abs(slips[:, 0]).max() <= FROM_REST * np.abs(slips).max(initial=0.0):
             return True
     return False

@@ -65,9 +65,9 @@ def phase_words(point: CurvePoint) -> tuple[Word, ...]:
     return tuple(course(motion, friction.name).word for friction in motion.system.frictions)
 
 
-def _word_without(word: Word, gone: Sequence[int]) -> Word:
+def _word_without(word: Word, vanished: Sequence[int]) -> Word:
     """A cyclic word without some letters, with equal neighbours merged, rotated to its canonical start."""
-    remaining = [letter for k, letter in enumerate(word) if k not in gone]
+    remaining = [letter for k, letter in enumerate(word) if k not in vanished]
     remaining = [letter for k, letter in enumerate(remaining) if letter != remaining[k - 1] or len(remaining) == 1]
     return min((tuple(remaining[i:] + remaining[:i]) for i in range(len(remaining))), default=())
 
@@ -97,9 +97,9 @@ def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
         if a == b:
             continue
         long, short, in_first = (a, b, True) if len(a) > len(b) else (b, a, False)
-        for gone in _candidates(long, short):
-            if gone and _word_without(long, gone) == short:
-                return Vanishing(name, _kind(long, short, gone[0]), in_first, long[gone[0]])
+        for vanished in _candidates(long, short):
+            if vanished and _word_without(long, vanished) == short:
+                return Vanishing(name, _kind(long, short, vanished[0]), in_first, long[vanished[0]])
         return Vanishing(name, OTHER, in_first, "")
     return None
 

@@ -252,10 +252,10 @@ class StickSlipMatrix(FundamentalMatrix):
         slip_columns = s_x[:, 1 : 1 + nz] @ Phi + s_x[:, 1 + nz :] @ self._Pi
         A1 = rows_there["A1"]
         all_rows = kinetic_answer(rows_there["M"], np.vstack([A1, D]), np.vstack([rows_there["A"], D]))
-        answer = all_rows[:, len(A1) :]
+        correction = all_rows[:, len(A1) :]
         free = Phi[self.nq :, self.nq : nz]
         Phi = Phi.copy()
-        Phi[self.nq :] -= answer @ slip_columns
+        Phi[self.nq :] -= correction @ slip_columns
         self.stuck = rank(free) - rank(Phi[self.nq :, self.nq : nz])
         return Phi
 

@@ -100,8 +100,11 @@ class Balance:
         scaled.reach = reach
         with np.errstate(all="ignore"):
             terms = [self.terms(point, lam) for point, lam in ((q, self.nothing), self.first(normalise(self.form, q)))]
-        usual = lambda sizes: np.max([np.where(np.isfinite(x), x, 0.0) for x in sizes], axis=0)
-        forces, conditions = usual([forces for forces, _ in terms]), usual([conditions for _, conditions in terms])
+        largest_finite = lambda sizes: np.max([np.where(np.isfinite(x), x, 0.0) for x in sizes], axis=0)
+        forces, conditions = (
+            largest_finite([forces for forces, _ in terms]),
+            largest_finite([conditions for _, conditions in terms]),
+        )
         with np.errstate(all="ignore"):  # at a start without any force, those after a displacement
             stiff = np.nan_to_num(np.abs(self(q, self.nothing)["load_q"]) @ reach, posinf=0.0)
         scaled.floor = np.where(forces > 0, forces, stiff), conditions
@@ -112,8 +115,11 @@ class Balance:
         that began beside a singular potential would take any place for an equilibrium."""
         out, rescaled, nv = self(q, lam), copy(self), self.form.nv
         slopes = np.concatenate([np.abs(out["load_q"]) @ self.reach, np.abs(out["conditions_q"]) @ self.reach])
-        aside = FORCES_COMPARED_AT * np.diag(self.steps(q, lam))
-        nearby = [np.abs(self.residual(self.moved(q, lam, dpi), lam)) / FORCES_COMPARED_AT for dpi in (*aside, *-aside)]
+        displacements = FORCES_COMPARED_AT * np.diag(self.steps(q, lam))
+        nearby = [
+            np.abs(self.residual(self.moved(q, lam, dpi), lam)) / FORCES_COMPARED_AT
+            for dpi in (*displacements, *-displacements)
+        ]
         local = np.concatenate(self.terms(q, lam)) + slopes + np.max(np.nan_to_num(nearby, posinf=0.0), axis=0, initial=0.0)
         scales = np.minimum(local, np.concatenate(self.floor))
         rescaled.floor = scales[:nv], scales[nv:]

@@ -126,16 +126,16 @@ def _starts(
     Every other start lies near a place of large forces, if there are any, or near an equilibrium that was found.
     """
     rng, reach = np.random.default_rng(0), (high - low) / 2
-    strong, looked = search.strong_places(low, high), 0
+    strong, count = search.strong_places(low, high), 0
     regular = regular_starts(low, high, rng) if attempts is None else []
     yield from ((start, False) for start in regular)
     least = lambda: STARTS_FOR_RESTS + STARTS_NEAR * len(strong.found) if attempts is None else attempts
     most, tried = MOST_STARTS_FOR_RESTS if attempts is None else attempts, 0
     while tried < least() or (tried < most and any(entry.times == 1 for entry in found)):
         tried += 1
-        for latest in found[looked:]:
+        for latest in found[count:]:
             strong.look_beside(latest.rest.q)
-        looked = len(found)
+        count = len(found)
         places = [*strong.found, *(entry.rest.q for entry in found)] if strong.found and tried % 2 else []
         place = places[tried // 2 % len(places)] if places else None
         yield (rng.uniform(low, high) if place is None else start_near(place, reach, rng)), True

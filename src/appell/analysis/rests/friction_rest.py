@@ -93,8 +93,8 @@ class Standing:
         mode, layout, answers = self.mode(out), self.functions.layout, []
         for signed in _signed(mode, layout):
             answer = problem.checked(problem.solve(signed), (), list(self.contacts))
-            still = float(answer.x @ problem.M @ answer.x) <= 1e-18 * problem.scale[2]
-            if answer.consistent and still:
+            at_rest = float(answer.x @ problem.M @ answer.x) <= 1e-18 * problem.scale[2]
+            if answer.consistent and at_rest:
                 answers.append(answer)
         return sorted(answers, key=lambda answer: -answer.slack), problem.r
 

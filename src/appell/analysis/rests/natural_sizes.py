@@ -88,17 +88,17 @@ def natural_steps(reference: ReferenceConfiguration, load: Array | None = None) 
     """
     own = reference.own if reference.own.max(initial=0.0) > ZERO_CONFIGURATION else np.zeros(len(reference.own))
     shared = in_metric(reference.roots, own)
-    known = np.where(own > NO_SIZE * shared, own, 0.0)
-    against = np.abs(reference.force(np.zeros(len(known)))) if load is None else load
-    steps = np.zeros(len(known))
-    for i, e in enumerate(np.eye(len(known))):
-        looked = load is not None or not known[i]
-        law = _length(reference, e, against, shared[i]) if looked else 0.0
+    sizes = np.where(own > NO_SIZE * shared, own, 0.0)
+    against = np.abs(reference.force(np.zeros(len(sizes)))) if load is None else load
+    steps = np.zeros(len(sizes))
+    for i, e in enumerate(np.eye(len(sizes))):
+        by_forces = load is not None or not sizes[i]
+        law = _length(reference, e, against, shared[i]) if by_forces else 0.0
         if load is not None and law:
             steps[i] = law
         else:
-            most = FAR_ABOVE_OWN * max(known[i], law) or np.inf
-            steps[i] = min(max(shared[i], known[i]), most) if shared[i] else law
+            most = FAR_ABOVE_OWN * max(sizes[i], law) or np.inf
+            steps[i] = min(max(shared[i], sizes[i]), most) if shared[i] else law
     remaining = in_metric(reference.roots, steps)
     return np.where(steps > 0, steps, np.where(remaining > 0, remaining, 1.0))
 

@@ -84,9 +84,9 @@ def _settled(search: Search, balance: Balance, q: Array, lam: Array, tolerance: 
             if not balance.size(q, lam) <= tolerance:
                 break
             balance = balance.judged_at(q, lam)
-            fine = balance.size(q, lam) <= tolerance
+            converged = balance.size(q, lam) <= tolerance
             q, lam = search(balance, q, lam, tolerance)
-            if fine:
+            if converged:
                 break
     return balance, q, lam
 

@@ -254,8 +254,8 @@ class _Rests(RestEquations):
             values = point.what.eigenvalues
             if self.structure is None or not len(values) or not _fold(point):
                 return np.nan
-            parts = Spectra(values, values, periodic=False, within=self.structure).parts(values)
-            factors = np.array(FACTORS[kind](parts.free, parts.pairs, _fold(point)), dtype=complex)
+            spectrum = Spectra(values, values, periodic=False, within=self.structure).parts(values)
+            factors = np.array(FACTORS[kind](spectrum.free, spectrum.pairs, _fold(point)), dtype=complex)
             if kind not in self.levels:
                 self.levels[kind] = float(np.exp(np.log(np.maximum(np.abs(factors), 1e-300)).mean())) if len(factors) else 1.0
             return float(np.prod(factors / self.levels[kind]).real)
@@ -348,15 +348,15 @@ class _Rests(RestEquations):
         s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
         flat = Vt[np.argsort(s)[:2]]
         along = in_columns(lift, point.tangent)
-        aside = flat - np.outer(flat @ along, along) / (along @ along)
-        direction = self.lifted(aside[int(np.argmax(np.linalg.norm(aside, axis=1)))], lift)
+        sideways = flat - np.outer(flat @ along, along) / (along @ along)
+        direction = self.lifted(sideways[int(np.argmax(np.linalg.norm(sideways, axis=1)))], lift)
         for share in (1, -1, 3, -3, 10, -10):
             try:
                 point_found = self.correct(point.x + share * size * direction, direction)
             except AppellError:
                 continue
-            off = point_found.x - point.x
-            if np.linalg.norm(off - point.tangent * (point.tangent @ off)) > 0.3 * abs(share) * size:
+            offset = point_found.x - point.x
+            if np.linalg.norm(offset - point.tangent * (point.tangent @ offset)) > 0.3 * abs(share) * size:
                 return point_found.what
         raise ModelError(f"no other branch was found near {self.parameter} = {point.x[-1] * self.span:.6g}")
 
@@ -371,8 +371,8 @@ def _frequency(point: SpecialPoint) -> float:
     values = point.what.eigenvalues
     pairs = values[values.imag > 0]
     on = pairs[np.abs(pairs.real) <= max(np.abs(pairs.real).min(initial=np.inf), 1e-6 * np.abs(values).max(initial=0.0))]
-    known = len(on) > 0 and np.isfinite(point.frequency)
-    return float(on[int(np.argmin(np.abs(on.imag - point.frequency)))].imag) if known else np.nan
+    is_known = len(on) > 0 and np.isfinite(point.frequency)
+    return float(on[int(np.argmin(np.abs(on.imag - point.frequency)))].imag) if is_known else np.nan
 
 
 def _meets_on_axis(values: NDArray[np.complex128]) -> bool:

@@ -47,8 +47,8 @@ def _pair(values: Complex, square: float) -> tuple[int, int]:
                if abs((values[i] + values[j]).imag) <= 1e-9 * size]  # fmt: skip
     if not couples:
         raise ModelError("the rest has no pair of eigenvalues: it is no Hopf point")
-    away = lambda ij: abs(values[ij[0]] * values[ij[1]] - square) + size * abs(values[ij[0]] + values[ij[1]])
-    return min(couples, key=away)
+    mismatch = lambda ij: abs(values[ij[0]] * values[ij[1]] - square) + size * abs(values[ij[0]] + values[ij[1]])
+    return min(couples, key=mismatch)
 
 
 class RestCurve:
@@ -92,12 +92,12 @@ class RestCurve:
         F, J, lift = self.equations.rows(plain, self.sizes)
         F, J = F[self.rows], J[self.rows]
         size = float(np.abs(F).max(initial=0.0))
-        psi, aside = self._psi(plain, J)
+        psi, eta_column = self._psi(plain, J)
         inverse = left_inverse(lift)
         full = np.vstack([J @ inverse, np.eye(len(plain)) - lift @ inverse])
         if self.eta is not None:
-            full = np.insert(full, self.eta, np.append(aside, np.zeros(len(full) - len(F))), axis=1)
-            F = F + aside * x[self.eta]
+            full = np.insert(full, self.eta, np.append(eta_column, np.zeros(len(full) - len(F))), axis=1)
+            F = F + eta_column * x[self.eta]
         return CurveState(F, full, psi, size)
 
     def _psi(self, plain: Array, J: Array) -> tuple[Array, Array]:

@@ -106,10 +106,10 @@ class Equilibrium:
         names = [row.constraint.name for row in form.rows if row.linear]
         names += [self.system.unilateral[j].name for j in touched]
         pushes = np.hstack([out["W"], out["g_w"].reshape(form.nv, -1)[:, touched]]) / metric_roots(out["M"])[:, None]
-        loose = rows_of_dependencies(pushes.T)
-        if any(i >= out["W"].shape[1] for i in loose):
-            loose = _movable(pushes, self.faces[touched], loose)
-        return tuple(names[i] for i in loose)
+        not_unique = rows_of_dependencies(pushes.T)
+        if any(i >= out["W"].shape[1] for i in not_unique):
+            not_unique = _movable(pushes, self.faces[touched], not_unique)
+        return tuple(names[i] for i in not_unique)
 
     @property
     def start(self) -> dict[Any, float]:

@@ -59,7 +59,7 @@ class SteadyProblem:
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
         self._look_within(within)
         self.turning = self._ignorable()
-        still, free = self._velocities(system)
+        vanishing, free = self._velocities(system)
         self.free = free
         linear, curved = ([row.index for row in form.rows if row.linear is kind] for kind in (True, False))
         balance = form["M"] @ a + form["h"] - form["Q"] - form["W"] @ take(lam, linear) - form["r_a"].T @ take(lam, curved)
@@ -72,7 +72,7 @@ class SteadyProblem:
         ]
         # with body rates the balance depends on q while q̇ is not zero: it must also hold along q̇
         lasting = [] if form.rows or system.holonomic_speeds else [derivative_along(balance, [q], [form["qd"]])]
-        steady: list[Value] = [*(v[i] for i in still), *(a[i] for i in free), *lasting]
+        steady: list[Value] = [*(v[i] for i in vanishing), *(a[i] for i in free), *lasting]
         parts: list[Value] = [balance, rows, form["f0"], form["f1"], *steady, *conditions]
         F = column(*parts)
         J = [jacobian(F, q) @ form["N"], jacobian(F, v), jacobian(F, a), jacobian(F, lam)]
@@ -229,8 +229,8 @@ class SteadyProblem:
             at = self._in_sizes(q, v, rng)
             at_q = at(q)
             for i in np.flatnonzero(periodic):
-                by_turn, aside = (np.abs(at(q + by * np.eye(self.form.nq)[i]) - at_q).max() for by in (2 * np.pi, 2.0))
-                periodic[i] = bool(by_turn < 1e-9 and (by_turn <= 1e-3 * aside or aside < 1e-14))
+                by_turn, by_two = (np.abs(at(q + by * np.eye(self.form.nq)[i]) - at_q).max() for by in (2 * np.pi, 2.0))
+                periodic[i] = bool(by_turn < 1e-9 and (by_turn <= 1e-3 * by_two or by_two < 1e-14))
         return periodic
 
     def _in_sizes(self, q: Array, v: Array, rng: np.random.Generator) -> Callable[[Array], Array]:
@@ -279,9 +279,9 @@ def _expression(system: System, key: Any) -> Any:
         return by_name[key]
     expr = system.in_velocities(expression(key, "fixed="))
     known = {*by_name.values(), *system.parameters}
-    strange = sorted((s for s in expr.free_symbols if s not in known), key=str)
-    if strange:
-        raise ModelError(f"fixed= contains {strange[0]}, which is not a coordinate, velocity or parameter of {system.name}")
+    unknown = sorted((s for s in expr.free_symbols if s not in known), key=str)
+    if unknown:
+        raise ModelError(f"fixed= contains {unknown[0]}, which is not a coordinate, velocity or parameter of {system.name}")
     return expr
 
 

@@ -50,15 +50,15 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     left = np.asarray(block_diag(L.T, np.eye(states)), dtype=float)
     soft = U[:, : len(values)][:, values < SOFT].T @ left  # other forces balance what leaves a curved valley
     values = np.append(values, np.zeros(len(Vt) - len(values)))
-    seen = soft if len(soft) else np.eye(nv + states)
-    kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, seen, tolerance)) for e, x in zip(Vt, values, strict=True) if x < SOFT]
-    loose = [e for e, kind in kinds if kind != "held"]
+    rows = soft if len(soft) else np.eye(nv + states)
+    kinds = [(Z0 @ e, _kind(balance, q, lam, Z0 @ e, rows, tolerance)) for e, x in zip(Vt, values, strict=True) if x < SOFT]
+    soft_moves = [e for e, kind in kinds if kind != "held"]
     family = sum(kind == "family" for _, kind in kinds)
-    return UnheldDirections(np.array(loose).reshape(-1, balance.moves).T, family, len(loose) - family)
+    return UnheldDirections(np.array(soft_moves).reshape(-1, balance.moves).T, family, len(soft_moves) - family)
 
 
-def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, tolerance: float) -> str:
-    """ "family", "flat" or "held": the kind of a direction at an equilibrium, by the forces along soft directions, `seen`."""
+def _kind(balance: Balance, q: Array, lam: Array, e: Array, rows: Array, tolerance: float) -> str:
+    """ "family", "flat" or "held": the kind of a direction at an equilibrium, by the forces along soft directions, `rows`."""
     unit = 1 / (np.abs(balance(q, lam)["N"] @ e) / balance.reach).max(initial=1e-300)
     for _ in range(ROOM_QUARTERS):  # forces may be defined only in a small part of the reach
         if all(balance.has_values(balance.moved(q, lam, share * unit * e)) for share in (-0.1, 0.1)):
@@ -72,7 +72,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, toleran
     def force(step: float) -> Array:
         """Unbalanced forces, and the rates of states."""
         residual = balance.relative(*balance.first(balance.moved(q, lam, step * e)))
-        return seen @ np.append(residual[:nv], residual[len(residual) - states :])
+        return rows @ np.append(residual[:nv], residual[len(residual) - states :])
 
     while step < most and np.abs(force(step)).max() < 1e-9:
         step *= 2
@@ -84,8 +84,8 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, seen: Array, toleran
 
 def _equilibrium_after(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
     """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
-    aside = balance.moved(q, lam, step)
-    q_found, force = newton(balance, *balance.first(aside), tolerance)
+    moved_q = balance.moved(q, lam, step)
+    q_found, force = newton(balance, *balance.first(moved_q), tolerance)
     D = balance.steps(q, lam)
     progress = (in_columns(balance(q, lam)["N"] * D, q_found - q) @ (step / D)) / ((step / D) @ (step / D))
     return bool(balance.size(q_found, force) <= tolerance and progress > 0.8)

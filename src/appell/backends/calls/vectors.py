@@ -86,9 +86,9 @@ class Lanes:
         far: Any = np.empty(batch.count, np.uint8)
         source, stride, target = pointers(library, batch, results, scalar)
         memory = library.ffi.from_buffer
-        some = getattr(library.lib, f"{self.fn.name}_lanes")(batch.count, source, stride, target, memory(far), memory(room))
+        any_far = getattr(library.lib, f"{self.fn.name}_lanes")(batch.count, source, stride, target, memory(far), memory(room))
         idle.append(room)
-        return np.flatnonzero(far) if some else NO_INDICES
+        return np.flatnonzero(far) if any_far else NO_INDICES
 
 
 def lanes_here(scalar: str) -> int:

@@ -112,12 +112,14 @@ def _program(stream: Sequence[Instruction], roles: Sequence[_Role | None], warp:
     computed: set[int] = set()
     program: list[Instruction] = []
     for stage in range(3):
-        own = [item.op not in ANYWHERE and role == _Role(warp, stage) for item, role in zip(stream, roles, strict=True)]
-        operands = (arg for item, mine in zip(stream, own, strict=True) if mine for arg in item.args)
+        in_stage = [item.op not in ANYWHERE and role == _Role(warp, stage) for item, role in zip(stream, roles, strict=True)]
+        operands = (arg for item, mine in zip(stream, in_stage, strict=True) if mine for arg in item.args)
         operands_needed = _common_before(operands, maker, common)
         fresh = operands_needed - computed
         computed |= operands_needed
-        program += [item for item, mine in zip(stream, own, strict=True) if mine or (item.op != "output" and item.out in fresh)]
+        program += [
+            item for item, mine in zip(stream, in_stage, strict=True) if mine or (item.op != "output" and item.out in fresh)
+        ]
         program += [BARRIER] if stage < 2 else []
     return tuple(program)
 

@@ -146,10 +146,10 @@ def _transposed(lanes: int, part: int) -> str:
     for d in (1 << k for k in range(lanes.bit_length() - 1)):
         if d < part:
             low = [k if not k & d else lanes + k - d for k in range(lanes)]
-            high = [k_low + d for k_low in low]
+            high = [k + d for k in low]
         else:
             low = [2 * k - k % part for k in range(lanes)]
-            high = [k_low + part for k_low in low]
+            high = [k + part for k in low]
         for i in (i for i in range(lanes) if not i & d):
             lines.append(f"    a = r[{i}], b = r[{i + d}];")
             lines.append(f"    r[{i}] = SHUFFLE(a, b, {', '.join(map(str, low))});")
