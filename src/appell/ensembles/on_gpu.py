@@ -101,7 +101,7 @@ class OnGpu(Ensemble):
     @property
     def done(self) -> int:
         """Number of finished runs, read while the kernel runs."""
-        if not hasattr(self, "place"):
+        if not hasattr(self, "beside"):  # the stream is made last, when the kernel is about to start
             return 0
         count = np.zeros(1, np.int64)
         self._copy(count.ctypes.data, self.addresses["done"], 8, 2)
