@@ -327,8 +327,8 @@ def pivots(A: Array, preference: Sequence[NDArray[np.bool_]]) -> list[int]:
         while True:
             sizes = np.where(allowed, np.linalg.norm(remainder, axis=0), 0.0)
             sizes[chosen] = 0.0
-            best = int(np.argmax(np.round(sizes, 9)))
-            if not sizes[best] > 1e-7:
+            best = int(np.argmax(np.round(sizes, 9)))  # of equal columns always the first, whatever the rounding
+            if not sizes[best] > 1e-7:  # about √ε: what is left of columns of length 1 is rounding
                 break
             chosen.append(best)
             unit = remainder[:, best] / np.linalg.norm(remainder[:, best])

@@ -148,12 +148,12 @@ class Linearization(Result):
         values, vectors = eig(A.astype(complex))
         values[np.argsort(np.abs(values))[: _zeros(A)]] = 0.0  # rounding would split double ones into ±1e-8
         largest = np.abs(values).max(initial=0.0) or 1.0
-        order = np.lexsort((-values.imag, -np.round(values.real / largest, 12)))
+        order = np.lexsort((-values.imag, -np.round(values.real / largest, 12)))  # rounded: conjugates stay together
         values, eigenvectors = values[order], np.zeros((n, len(core)), dtype=complex)
         eigenvectors[core] = vectors[:, order]
         dependent = [i for i in range(n) if i not in core]
         for k, value in enumerate(values):  # dependent states: (λ − A_rr) x_r = A_rc x_c
-            if dependent and abs(value) > 1e-9 * largest:
+            if dependent and abs(value) > 1e-9 * largest:  # at λ = 0 the matrix is singular
                 lhs = value * np.eye(len(dependent)) - self.A[np.ix_(dependent, dependent)]
                 eigenvectors[dependent, k] = np.linalg.solve(lhs, self.A[np.ix_(dependent, core)] @ eigenvectors[core, k])
         shapes = self.B @ eigenvectors[:nz]

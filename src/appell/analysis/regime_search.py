@@ -58,11 +58,11 @@ class RegimeSearch:
         regimes = []
         for root in np.roots(coefficients):
             r = float(root.real)
-            if r <= self.least or abs(root.imag) > 1e-7 * abs(root):
+            if r <= self.least or abs(root.imag) > 1e-7 * abs(root):  # rounding splits a double root by √ε
                 continue
             ABC = np.array(self.parts(r, *p), float)  # type: ignore[misc]
             c, s = np.linalg.solve(ABC[:, 1:], -ABC[:, 0])
-            if abs(np.hypot(c, s) - 1) < 1e-5:
+            if abs(np.hypot(c, s) - 1) < 1e-5:  # loose, because of double roots; Newton's method decides
                 regimes.append(self._polished(r, float(np.arctan2(s, c)), p))
         return [pair for pair in regimes if pair is not None and pair[0] > self.least]
 

@@ -167,7 +167,7 @@ def _gathered(system: Averaged, fixed: Mapping[str, float], name: str, values: A
             amplitude[k, j], phase[k, j], eigenvalues[k, j] = r, theta, roots
     with np.errstate(invalid="ignore"):
         sizes = np.abs(eigenvalues).max(axis=-1, initial=0.0)
-        stable = np.real(eigenvalues).max(axis=-1, initial=-np.inf) < -1e-12 * sizes
+        stable = np.real(eigenvalues).max(axis=-1, initial=-np.inf) < -1e-12 * sizes  # beyond rounding
     return Resonance(system, fixed, name, values, amplitude, phase, eigenvalues, stable)
 
 

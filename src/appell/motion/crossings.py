@@ -34,6 +34,7 @@ CROSSING_NOISE = 1e-12
 
 def crossings(value: Callable[[Array], Array], times: Array) -> Array:
     """Times, (n,), at which `value` changes its sign between the first and the last of `times`, in order."""
+    # shorter intervals are not divided: the rounding of times would decide what is in them
     shortest = max(1e-10 * float(times[-1] - times[0]), 8 * float(np.spacing(np.abs(times).max())))
     t = _separated(np.unique(np.concatenate([times, np.linspace(times[0], times[-1], FIRST_INTERVALS + 1)])), shortest)
     if len(t) < 2:

@@ -160,7 +160,7 @@ def _secular(p: _FreeAccelerations) -> Found:
     s, U = np.linalg.eigh(sign * S)
     gamma, c = U.T @ (sign * g), -abs(c)
     size = np.abs(s).max(initial=0)
-    s = np.where(np.abs(s) < 1e-14 * size, 0.0, s)
+    s = np.where(np.abs(s) < 1e-14 * size, 0.0, s)  # rounding of eigenvalues: a row that is linear in this direction
     if c == 0:
         return zero, np.zeros(1), None, Status.OK
     end = s[-1]
@@ -170,7 +170,7 @@ def _secular(p: _FreeAccelerations) -> Found:
     mu, shares = solved
     y = mu * gamma / shares
     y, mu = _correct(y, mu, s, gamma, c)
-    mirrored = np.where(s >= end * (1 - 1e-12), -y, y)
+    mirrored = np.where(s >= end * (1 - 1e-12), -y, y)  # eigenvalues equal to the largest but for rounding
     change = 4 * mu * np.abs(gamma * y)[s >= end * (1 - 1e-12)].sum() if end > 0 else np.inf
     tie = end > 0 and change <= MINIMUM_TIE * (y @ y) and np.abs(mirrored - y).max() > 1e-6 * np.abs(y).max()
     return U @ y, np.array([sign * mu]), U @ mirrored if tie else None, Status.TIE if tie else Status.OK

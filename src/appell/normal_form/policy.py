@@ -172,7 +172,7 @@ def _gamma(samples: list[dict[str, Array]]) -> float:
     for out in samples:
         M = out["M"]
         scale = np.sqrt(np.where(np.diag(M) > 0, np.diag(M), 1))
-        if np.linalg.eigvalsh(M / np.outer(scale, scale)).min(initial=1.0) < 1e-10:
+        if np.linalg.eigvalsh(M / np.outer(scale, scale)).min(initial=1.0) < 1e-10:  # singular up to rounding
             rows = np.sum(out["A"] ** 2)
             return float(4.0 ** np.round(np.log((np.trace(M) or 1.0) / (rows or 1.0)) / np.log(4.0)))
     return 0.0

@@ -5,8 +5,8 @@
 Soltakhanov, Shugaylo and Yushkov (1.11): a constraint may have any R_L in addition to the ideal reaction, and here R_L = F may
 depend on the reaction itself: sliding friction −μΛ, creep of a wheel on a rail, a bearing whose drag grows with its load.
 
-Elimination. The rows without the law give a = x̄, Λ = λ̄; an additional unit force e_i gives x_i, λ_i. With X = (x_i), C =
-(λ_i)
+Elimination. The rows without the law give a = x̄, Λ = λ̄; an additional unit force e_i gives x_i, λ_i. With X = (x_i) and
+C = (λ_i)
 
     Λ = λ̄ + C F(Λ)            a = x̄ + X F(Λ)                                                                            (1)
 

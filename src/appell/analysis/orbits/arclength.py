@@ -316,6 +316,7 @@ def tangent_of(J: Array, like: Array) -> Array:
     """The unit vector in the kernel of J nearest to a direction; also for nearly dependent rows."""
     _, s, Vt = singular(J)
     s = np.append(s, np.zeros(Vt.shape[0] - len(s)))
+    # where two branches cross, two singular values are small: of their plane the direction nearest to `like` is taken
     flat = Vt[s <= max(1e-7 * s[0], 30 * s[-1] if len(s) and s[-1] < 1e-6 else 0)]
     candidates = flat if len(flat) else Vt[-1:]
     tangent = candidates.T @ (candidates @ like)

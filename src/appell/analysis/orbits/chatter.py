@@ -8,8 +8,7 @@ impulses together bring ġ to zero. With Sₖ the saltation matrix of the plasti
 
 since time and state of the limit are smooth in those of an impact near it: A. B. Nordmark, P. T. Piiroinen, Nonlinear
 Dynamics 58 (2009) 85. The polynomials through several k are evaluated at y = 0 (Neville). The last impacts would not suffice:
-their instants change by
-δt = −δg/ġ, whose rounding grows as the speed falls.
+their instants change by δt = −δg/ġ, whose rounding grows as the speed falls.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class CurveWalk:
             slopes = self._slopes(x, psi) if slopes is None or k < 3 else slopes
             gradients = np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)
             worst = max(size, float((np.abs(psi) / np.maximum(1.0, gradients)).max()))
-            settled = worst <= 1e-3 * CURVE_CLOSED or worst > 0.3 * last_worst
+            settled = worst <= 1e-3 * CURVE_CLOSED or worst > 0.3 * last_worst  # far below it, or no longer falling
             last_worst = worst
             if worst <= CURVE_CLOSED and settled and abs(plane) < 1e-8:
                 ahead = tangent_of(np.vstack([J, slopes / gradients[:, None]]), tangent)

@@ -48,6 +48,7 @@ def first_return(shooting: Shooting, z0: Array) -> float:
         distance = np.linalg.norm(offset / scale, axis=1)
         side = offset @ direction
         has_left = np.maximum.accumulate(distance) > 0.5 * distance.max()
+        # a return crosses the plane upwards near the start, after the motion has been far from it
         hits = np.flatnonzero((side[:-1] < 0) & (side[1:] >= 0) & has_left[1:] & (distance[1:] < 0.3 * distance.max()))
         if len(hits):
             return float(times[hits[0] + 1] - shooting.since)

@@ -151,8 +151,8 @@ class FundamentalMatrix(MotionInstants):
     def _smooth(
         self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
-        """Φ from t0 to t1 in one mode; results at requested times in between are kept. At t1 itself one is kept: the value
-        before the event."""
+        """Φ from t0 to t1 in one mode; results at requested times in between are kept. If t1 is requested twice, the first of
+        the two is the value before the event."""
         stop = int(np.searchsorted(self.way * self.t, self.way * t1, side="right" if last else "left"))
         stop = max(stop, stored)
         if not last and stop < len(self.t) and self.t[stop] == t1 and np.sum(self.t == t1) > 1:

@@ -204,6 +204,7 @@ class OrbitEquations:
             F, J, shooting = self._equations(x)
             plane = tangent @ (x - predicted)
             size = float(np.abs(F).max(initial=0.0))
+            # converged: well below the tolerance, or below it and no longer falling
             if size <= self.tolerance and abs(plane) < 1e-9 and (size <= 1e-2 * self.tolerance or size > 0.3 * last_size):
                 return CurvePoint(x, tangent_of(J, tangent), self._record(x, shooting, size), k)
             if size > 10 * last_size:

@@ -135,7 +135,7 @@ def changes(here: CurvePoint, there: CurvePoint, within: Structure | None) -> li
 def is_true(kind: str, point: CurvePoint) -> bool:
     """Whether a Neimark–Sacker point has a complex pair on the circle, and not two real multipliers with product 1."""
     mu = _multipliers(point)
-    on = np.abs(np.abs(mu) - 1) < 1e-3
+    on = np.abs(np.abs(mu) - 1) < 1e-3  # far looser than a refined point needs
     return kind != "Neimark–Sacker" or bool((on & (np.abs(mu.imag) > 1e-3)).any())
 
 

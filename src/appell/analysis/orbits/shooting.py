@@ -169,6 +169,7 @@ class Shooting:
                 worst = rows.worst
                 if worst < best[0]:
                     best = (worst, points, T)
+                # closed: well below the tolerance, or below it and no longer falling
                 if worst <= tolerance * 1e-2 or (worst <= tolerance and worst > 0.3 * last_worst):
                     break
                 last_worst = worst
@@ -281,7 +282,7 @@ class Shooting:
 
         A forced system may be at rest, and its orbits shrink with their gaps on the way there: the gaps of a smaller orbit are
         compared in the units of the one before. An autonomous orbit has no period then: it is compared in its own."""
-        share = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0
+        share = min(1.0, 0.3 * T / abs(dT)) if dT else 1.0  # T changes by at most 30 % in a step
         for _ in range(8):
             points_there = self.on_rows([z + share * dz for z, dz in zip(points, step, strict=True)], T + share * dT)
             try:

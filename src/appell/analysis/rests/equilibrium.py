@@ -249,7 +249,7 @@ def _singular(inertia: Array) -> bool:
     """Whether a matrix is singular, independent of the units of its rows and columns."""
     for axis in (1, 0):
         inertia = inertia / some(np.abs(inertia).max(axis=axis, keepdims=True))
-    return not (np.isfinite(inertia).all() and np.linalg.cond(inertia) <= 1e12)
+    return not (np.isfinite(inertia).all() and np.linalg.cond(inertia) <= 1e12)  # four digits are left
 
 
 def _turns(out: dict[str, Array], first_order: list[int]) -> bool:

@@ -93,7 +93,7 @@ class Standing:
         mode, layout, answers = self.mode(out), self.functions.layout, []
         for signed in _signed(mode, layout):
             answer = problem.checked(problem.solve(signed), (), list(self.contacts))
-            at_rest = float(answer.x @ problem.M @ answer.x) <= 1e-18 * problem.scale[2]
+            at_rest = float(answer.x @ problem.M @ answer.x) <= 1e-18 * problem.scale[2]  # squares: 1e-9 of the scale
             if answer.consistent and at_rest:
                 answers.append(answer)
         return sorted(answers, key=lambda answer: -answer.slack), problem.r
@@ -143,7 +143,7 @@ class Nearest:
         inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.mean(np.diag(problem.M)))
         with np.errstate(all="ignore"):
             D = natural_steps(reference_of(standing.form, standing.p, 0.0, q0, np.zeros(standing.form.nv)))
-        M = problem.M * np.outer(D, D) / (inertia * D**2).max() + 1e-9 * np.eye(len(D))
+        M = problem.M * np.outer(D, D) / (inertia * D**2).max() + 1e-9 * np.eye(len(D))  # massless directions count a little
         rows = mode.rows(standing.functions.layout)
         units = np.concatenate([D, problem.scale[0][rows]])
         return Nearest(standing, q0, mode, units, M, np.sqrt(problem.scale[2] * inertia), standing.rows(q0, D)[1],

@@ -238,6 +238,7 @@ class _Rests(RestEquations):
             F, J, lift = self.rows(x)
             plane = float(tangent @ (x - predicted))
             size = float(np.abs(F).max(initial=0.0))
+            # converged: at rounding, or small and no longer falling
             if (size <= 1e-13 or (size <= 1e-9 and size > 0.3 * last_size)) and abs(plane) < 1e-9:
                 return CurvePoint(x, self.lifted(tangent_of(J, lift.T @ tangent), lift), self.rest_at(x, size), k)
             if size > 100 * last_size:

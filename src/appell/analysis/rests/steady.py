@@ -3,9 +3,9 @@
     M a + h = Q + WΛ,    A a + a0 = 0,    f0 = 0,    f1 = 0,    a_i = 0 for the independent velocities,
     v_i = 0 for coordinates that T, V or Q contain,      and values fixed by the user: of coordinates, velocities, momenta
 
-    Newton's method of least norm from many starts; solutions that agree to 1e-7 are the same. There is no proof that all are
-    found: narrow `within=` and raise `attempts=` to look closer. Displacements are compared with 1 rad of an angle, with half
-    the interval of a length; velocities with those that the forces give over such displacements.
+Newton's method of least norm starts from many random states; solutions that agree to 1e-7 are the same. There is no proof
+that all are found: narrow `within=` and raise `attempts=` to look closer. Displacements are compared with 1 rad of an angle,
+with half the interval of a length; velocities with those that the forces give over such displacements.
 """
 
 from __future__ import annotations

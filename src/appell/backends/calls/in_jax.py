@@ -2,8 +2,8 @@
 
     y_1, … = jax_call(smooth, backend, x_1, …)        x_i in the shapes of the ports, or with leading batch axes
 
-    JAX's compiler calls the machine code directly through its foreign function interface: no Python, no copy (`xla.c.in`; plain
-    C with the header that comes with jaxlib). A batch of `vmap` is one call, vectorized where it is large. The rules of
+JAX's compiler calls the machine code directly through its foreign function interface: no Python, no copy (`xla.c.in`; plain C
+with the header that comes with jaxlib). A batch of `vmap` is one call, vectorized where it is large. The rules of
 differentiation are those of `graph.smooth`: the tangent of an operation is an operation, and so is its transpose. A function
 that is not a graph is differentiated as an implicit function.
 
