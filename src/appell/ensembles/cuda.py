@@ -35,8 +35,8 @@ def _language(constants: Constants) -> Language:
     def types(fns: Sequence[Fn], lanes: int, precision: Precision) -> str:
         used = {item.op for fn in fns for item in fn.instructions}
         text = template("ensembles/types.cu.in")
-        ones = (one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)
-        return "\n".join([prelude(precision, constants), text, *ones])
+        one_lane = (one_by_one(op, precision, lanes) for op in ONE_BY_ONE if op in used)
+        return "\n".join([prelude(precision, constants), text, *one_lane])
 
     def emit(fn: Fn, precision: Precision) -> tuple[str, int]:
         lanes = dialect_of(precision)
@@ -55,9 +55,9 @@ def _language(constants: Constants) -> Language:
 
 def _finish(text: str) -> str:
     """Adapts empty initialisers to CUDA C++, and inlines functions so that their arguments stay in registers."""
-    words = {"(I) {}": "I(false)", "(V) {}": "V((T) 0)", "__attribute__((cold, noinline))": "__noinline__"}
-    for word, own in words.items():
-        text = text.replace(word, own)
+    replacements = {"(I) {}": "I(false)", "(V) {}": "V((T) 0)", "__attribute__((cold, noinline))": "__noinline__"}
+    for word, replacement in replacements.items():
+        text = text.replace(word, replacement)
     return re.sub(r"^static (?:inline )?(?!const|__forceinline__|__noinline__)(?=[\w ]+[ *]\w+\()", INLINE, text, flags=re.M)
 
 

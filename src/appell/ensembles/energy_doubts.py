@@ -47,17 +47,18 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, thr
         return
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
-    share = _shares(run, inputs, order, results, chosen, threads)
-    changed = np.flatnonzero((share > FIXED_STEP_BALANCE) & ~doubtful(results.message)[chosen])
-    for k, size in zip(changed if good.all() else chosen[changed], share[changed], strict=True):
-        why = f"its energy changed by {size:.2g} of the energies: {_remedy(order)}"
-        results.tell(k, doubted(STATUS_TEXT[Status.OK], [why]))
+    fraction = _shares(run, inputs, order, results, chosen, threads)
+    changed = np.flatnonzero((fraction > FIXED_STEP_BALANCE) & ~doubtful(results.message)[chosen])
+    for k, size in zip(changed if good.all() else chosen[changed], fraction[changed], strict=True):
+        reason = f"its energy changed by {size:.2g} of the energies: {_remedy(order)}"
+        results.tell(k, doubted(STATUS_TEXT[Status.OK], [reason]))
     if len(changed):
-        how = "" if order.step is None else f" in steps of {order.step:g} s"
-        warn(f"{len(changed)} of {len(results.status)} runs{how} did not keep their energy; see motions['message']")
+        with_steps = "" if order.step is None else f" in steps of {order.step:g} s"
+        warn(f"{len(changed)} of {len(results.status)} runs{with_steps} did not keep their energy; see motions['message']")
 
 
 def _remedy(order: Order) -> str:
+    """What to change where energy is not kept."""
     if order.step is None:
         return "tighten rtol=, limit the step by max_step=, or look for a singular configuration"
     return f"step={order.step:g} is too long, or jumped a singularity; shorten it, or use rtol="
@@ -68,8 +69,8 @@ def may_be_steep(system: System) -> bool:
     """Whether the potential may change in less than a step with error control: polynomials of coordinates, their sines and
     cosines do not."""
     powers = nodes_of(system.potential, sympy.Pow)
-    others = nodes_of(system.potential, sympy.Function) - nodes_of(system.potential, sympy.sin, sympy.cos)
-    return bool(others) or any(not (one.exp.is_integer and one.exp.is_nonnegative) for one in powers if jets_of(one))
+    other_functions = nodes_of(system.potential, sympy.Function) - nodes_of(system.potential, sympy.sin, sympy.cos)
+    return bool(other_functions) or any(not (x.exp.is_integer and x.exp.is_nonnegative) for x in powers if jets_of(x))
 
 
 def _keeps_energy(run: Run) -> bool:
@@ -85,40 +86,40 @@ def _keeps_energy(run: Run) -> bool:
 def _shares(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any, threads: int) -> Array:
     """`_changes`, in several threads if there are many runs."""
     count = inputs.runs if isinstance(chosen, slice) else len(chosen)
-    parts = min(threads, 1 + count // RUNS_PER_THREAD)
-    if parts == 1:
+    pieces = min(threads, 1 + count // RUNS_PER_THREAD)
+    if pieces == 1:
         return _changes(run, inputs, order, results, chosen)
-    bounds = np.linspace(0, count, parts + 1).astype(int).tolist()
-    own = [slice(a, b) if isinstance(chosen, slice) else chosen[a:b] for a, b in pairwise(bounds)]
-    with ThreadPoolExecutor(parts) as pool:
-        return np.concatenate([*pool.map(lambda part: _changes(run, inputs, order, results, part), own)])
+    bounds = np.linspace(0, count, pieces + 1).astype(int).tolist()
+    chunks = [slice(a, b) if isinstance(chosen, slice) else chosen[a:b] for a, b in pairwise(bounds)]
+    with ThreadPoolExecutor(pieces) as pool:
+        return np.concatenate([*pool.map(lambda chunk: _changes(run, inputs, order, results, chunk), chunks)])
 
 
 def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any) -> Array:
     """The change of H relative to the energy scale, (chosen,); NaN where an energy is not defined."""
     p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
-    given = [order.t0, inputs.q[chosen], inputs.v[chosen], results.t[chosen], results.z[chosen], p]
-    if len(given[1]) == 0:
+    arrays = [order.t0, inputs.q[chosen], inputs.v[chosen], results.t[chosen], results.z[chosen], p]
+    if len(arrays[1]) == 0:
         return np.zeros(0)
     with np.errstate(all="ignore"):
-        return run._evaluate(_change(run.form, bool(run.system.unilateral)), given)["share"]
+        return run._evaluate(_change(run.form, bool(run.system.unilateral)), arrays)["share"]
 
 
 @remembered
 def _change(form: NormalForm, struck: bool) -> Fn:
     """(t₀, q₀, v₀, t₁, z₁, p) → the change of H (only its gain if there were impacts), relative to the energy scale."""
-    own = [form.inputs[name] for name in ("t", "q", "v")]
+    begin = [form.inputs[name] for name in ("t", "q", "v")]
     t, z = symbols("t1", 1), symbols("z", form.nq + form.nv)
-    then = [t, take(z, range(form.nq)), take(z, range(form.nq, form.nq + form.nv))]
-    before = [form[name] for name in ("T", "V", "H")]
-    T0, V0, H0 = before
-    T1, V1, H1 = substitute_all(before, own, then)
+    end = [t, take(z, range(form.nq)), take(z, range(form.nq, form.nq + form.nv))]
+    energies = [form[name] for name in ("T", "V", "H")]
+    T0, V0, H0 = energies
+    T1, V1, H1 = substitute_all(energies, begin, end)
     change = greater(H1 - H0, Value(0)) if struck else (H1 - H0).fabs()
-    moved = greater(T0.fabs(), T1.fabs() + (V1 - V0).fabs())
-    whole = T0.fabs() + V0.fabs() + T1.fabs() + V1.fabs()
-    inputs = {"t": (own[0], ()), "q": (own[1], (form.nq,)), "v": (own[2], (form.nv,)), "t1": (t, ())}
+    exchanged = greater(T0.fabs(), T1.fabs() + (V1 - V0).fabs())
+    total = T0.fabs() + V0.fabs() + T1.fabs() + V1.fabs()
+    inputs = {"t": (begin[0], ()), "q": (begin[1], (form.nq,)), "v": (begin[2], (form.nv,)), "t1": (t, ())}
     inputs |= {"z": (z, (form.nq + form.nv,)), "p": (form.inputs["p"], (form.inputs["p"].numel(),))}
-    return make_fn("energies", inputs, {"share": (change / greater(moved, LEAST_ENERGY_SCALE * whole + 1e-300), ())})
+    return make_fn("energies", inputs, {"share": (change / greater(exchanged, LEAST_ENERGY_SCALE * total + 1e-300), ())})
 
 
 __all__ = ["doubt_energies", "may_be_steep"]

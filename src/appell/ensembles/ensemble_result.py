@@ -29,7 +29,7 @@ def reached(status: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Which runs reached their end, or a requested stop."""
     if not status.any():  # all are OK, the usual case
         return np.ones(len(status), dtype=bool)
-    return np.logical_or.reduce([status == int(one) for one in AS_ASKED])
+    return np.logical_or.reduce([status == int(asked) for asked in AS_ASKED])
 
 
 FINISHED_BUT = "finished, but "
@@ -38,8 +38,8 @@ FINISHED_BUT = "finished, but "
 
 def doubted(message: str, doubts: Sequence[str]) -> str:
     """The message of a finished run with the reasons to doubt it."""
-    why = FINISHED_BUT + "; ".join(doubts)
-    return why if message == STATUS_TEXT[Status.OK] else f"{message}; {why}"
+    text = FINISHED_BUT + "; ".join(doubts)
+    return text if message == STATUS_TEXT[Status.OK] else f"{message}; {text}"
 
 
 def doubtful(messages: NDArray[np.object_]) -> NDArray[np.bool_]:
@@ -54,13 +54,13 @@ class Results:
 
     def __init__(self, runs: int, order: Order, nz: int):
         kept = order.kept
-        many = kept.times is not None or kept.section is not None
+        several_states = kept.times is not None or kept.section is not None
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
         # one text for all until one differs: an object for each run would cost more than all numbers of a short run
         self._message = np.broadcast_to(np.array(STATUS_TEXT[Status.OK], dtype=object), runs)
         self._telling = Lock()
         self.t, self.z = np.full(runs, np.nan), np.full((runs, nz), np.nan)
-        self.rows = np.full((runs, kept.rows if many else 0, nz), np.nan)
+        self.rows = np.full((runs, kept.rows if several_states else 0, nz), np.nan)
         self.row_times = np.full((runs, kept.rows if kept.section else 0), np.nan)
         self.values = {name: np.full(runs, np.nan) for name in kept.reductions}
 
@@ -86,8 +86,8 @@ class Results:
         if counted.origin == order.origin:
             return
         ends = np.broadcast_to(order.ends, self.t.shape)[made]
-        over = self.t[made] == np.broadcast_to(counted.ends, self.t.shape)[made]
-        self.t[made] = np.where(over, ends, self.t[made] + counted.origin)
+        at_end = self.t[made] == np.broadcast_to(counted.ends, self.t.shape)[made]
+        self.t[made] = np.where(at_end, ends, self.t[made] + counted.origin)
         self.row_times[made] += counted.origin
 
     @staticmethod
@@ -104,8 +104,8 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
     import xarray as xr
 
     names, kept = UniqueNames(), order.kept
-    for taken in ("run", "status", "message"):
-        names(taken)
+    for reserved in ("run", "status", "message"):
+        names(reserved)
     dims, states, time = _layout(order, results)
     variables: dict[str, Any] = {}
     if not kept.reductions:
@@ -132,16 +132,17 @@ def dataset(run: Run, inputs: Inputs, order: Order, results: Results, facts: Map
 
 def with_units(found: xr.Dataset, system: System, units: Mapping[str, Dimensions]) -> xr.Dataset:
     """The dataset with the units that follow from the given ones, in place of "SI"."""
-    known = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
+    symbols = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}
     for variable in found.variables.values():
-        symbol = known.get(variable.attrs.get("symbol", ""))
-        own = None if symbol is None else derived(symbol, units)
-        if own is not None and variable.attrs.get("units") == "SI":
-            variable.attrs["units"] = said(own) if own else "1"
+        symbol = symbols.get(variable.attrs.get("symbol", ""))
+        unit = None if symbol is None else derived(symbol, units)
+        if unit is not None and variable.attrs.get("units") == "SI":
+            variable.attrs["units"] = said(unit) if unit else "1"
     return found
 
 
 def _labels(symbol: Any, meaning: str, role: str) -> dict[str, str]:
+    """The attributes of a variable."""
     return {"symbol": str(symbol), "units": "SI", "long_name": meaning, "role": role}
 
 
@@ -158,14 +159,15 @@ def _layout(order: Order, results: Results) -> tuple[tuple[str, ...], Array, Any
 
 
 def _attributes(run: Run, inputs: Inputs, order: Order, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of the dataset; among the parameters, those that are the same in all runs."""
     fixed = {} if inputs.p.ndim == 2 else dict(zip(map(str, run.system.parameters), map(float, inputs.p), strict=True))
     if inputs.p.ndim == 2:
-        held = [s for s in map(str, run.system.parameters) if s not in inputs.varied_parameters]
-        fixed = {s: float(inputs.p[0, i]) for i, s in enumerate(map(str, run.system.parameters)) if s in held}
-    how = {"step": order.step} if order.step is not None else {"rtol": order.rtol, "atol": order.atol}
+        common = [s for s in map(str, run.system.parameters) if s not in inputs.varied_parameters]
+        fixed = {s: float(inputs.p[0, i]) for i, s in enumerate(map(str, run.system.parameters)) if s in common}
+    accuracy = {"step": order.step} if order.step is not None else {"rtol": order.rtol, "atol": order.atol}
     return {
         "title": f"{inputs.runs} motions of {run.system.name}", "system": run.system.name, "parameters": json_text(fixed),
-        "method": order.method, "tolerances": json_text(how), "since": order.t0, "appell_version": version(),
+        "method": order.method, "tolerances": json_text(accuracy), "since": order.t0, "appell_version": version(),
         **{key: value if isinstance(value, str | int | float) else json_text(value) for key, value in facts.items()},
     }  # fmt: skip
 

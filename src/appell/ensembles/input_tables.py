@@ -44,11 +44,11 @@ class InputTables:
         """Values of all runs over the knots of inputs and records, (runs or 1, pieces, columns of `of`)."""
         if self.records is None:
             return self.values
-        both = self.of(0)
-        middle = (both.knots[:-1] + both.knots[1:]) / 2
-        own = self.values[:, np.searchsorted(self.knots, middle) - 1]
-        other = both.rows[:, len(self.columns) :]
-        return np.concatenate([own, np.broadcast_to(other, (len(own), *other.shape))], axis=2)
+        joined = self.of(0)
+        middle = (joined.knots[:-1] + joined.knots[1:]) / 2
+        input_rows = self.values[:, np.searchsorted(self.knots, middle) - 1]
+        record_rows = joined.rows[:, len(self.columns) :]
+        return np.concatenate([input_rows, np.broadcast_to(record_rows, (len(input_rows), *record_rows.shape))], axis=2)
 
 
 def read_tables(
@@ -72,9 +72,9 @@ def read_tables(
     if len(tables) < len(inputs):
         raise ModelError("an input is given twice in inputs=, by symbol and by name")
     shapes = ", ".join(f"{name}: {value.shape}" for name, value in tables.items())
-    for axis, what in ((1, "steps"), (0, "runs")):
+    for axis, axis_name in ((1, "steps"), (0, "runs")):
         if len({value.shape[axis] for value in tables.values() if axis or len(value) > 1}) > 1:
-            raise ModelError(f"the arrays of inputs= must have one number of {what} ({shapes})")
+            raise ModelError(f"the arrays of inputs= must have one number of {axis_name} ({shapes})")
     knots = since + np.arange(next(iter(tables.values())).shape[1] + 1) / rate
     if times[0] < since:
         raise ModelError("sampled inputs run forwards; until= lies before since=")
@@ -87,6 +87,7 @@ def read_tables(
 
 
 def _table(name: str, value: Any) -> Array:
+    """The values of an input, checked, (runs or 1, steps)."""
     refuse_large(value, f"the values of input {name}")
     try:
         array = reals(value)
@@ -106,9 +107,9 @@ def _table(name: str, value: Any) -> Array:
 def with_first(model: System, parameters: Any, sampled: dict[str, float]) -> dict[Any, Any]:
     """Parameters of a system together with the first values of its sampled inputs."""
     table = as_table(model.parameters, parameters)
-    both = [name for name in map(name_in, table) if name in sampled]
-    if both:
-        raise ModelError(f"parameter '{both[0]}' is given by parameters= and by inputs=; give it in one place")
+    twice = [name for name in map(name_in, table) if name in sampled]
+    if twice:
+        raise ModelError(f"parameter '{twice[0]}' is given by parameters= and by inputs=; give it in one place")
     unknown = [name for name in sampled if name not in map(str, model.parameters)]
     if unknown:
         has = ", ".join(map(str, model.parameters)) or "none"
@@ -118,18 +119,18 @@ def with_first(model: System, parameters: Any, sampled: dict[str, float]) -> dic
 
 def placed_tables(system: System, tables: dict[str, Array], knots: Array, records: Schedule | None) -> InputTables:
     """The tables of a system's inputs, each at the index of its parameter."""
-    places = {str(s): i for i, s in enumerate(system.parameters)}
-    unknown = [name for name in tables if name not in places]
+    index_of = {str(s): i for i, s in enumerate(system.parameters)}
+    unknown = [name for name in tables if name not in index_of]
     if unknown:
-        has = ", ".join(places) or "none"
+        has = ", ".join(index_of) or "none"
         raise ModelError(f"inputs= gives '{unknown[0]}', which is not a parameter of {system.name}; it has {has}")
-    refuse_inputs(system, {system.parameters[places[name]] for name in tables}, "inputs= gives")
+    refuse_inputs(system, {system.parameters[index_of[name]] for name in tables}, "inputs= gives")
     for name, values in tables.items():
         for pick in (np.min, np.max, lambda x: x[np.argmin(np.abs(x))], lambda x: x[np.argmax(np.abs(x - np.round(x)))]):
-            checked(system.parameters[places[name]], float(pick(values.ravel())))
+            checked(system.parameters[index_of[name]], float(pick(values.ravel())))
     runs = max(len(values) for values in tables.values())
-    whole = np.stack([np.broadcast_to(values, (runs, values.shape[1])) for values in tables.values()], axis=2)
-    return InputTables(knots, np.ascontiguousarray(whole), tuple(places[name] for name in tables), records)
+    stacked = np.stack([np.broadcast_to(values, (runs, values.shape[1])) for values in tables.values()], axis=2)
+    return InputTables(knots, np.ascontiguousarray(stacked), tuple(index_of[name] for name in tables), records)
 
 
 __all__ = ["InputTables", "placed_tables", "read_tables", "with_first"]

@@ -66,17 +66,17 @@ def outer(*tables: Table) -> Any:
     _refuse_too_many(lengths)
     grids = iter(np.meshgrid(*(axis for axis in axes if axis.ndim), indexing="ij") if lengths else ())
     flat = iter([next(grids).ravel() if axis.ndim else axis[()] for axis in axes])
-    found = tuple({key: next(flat) for key in table} for table in tables)
-    return found[0] if len(found) == 1 else found
+    combined = tuple({key: next(flat) for key in table} for table in tables)
+    return combined[0] if len(combined) == 1 else combined
 
 
 def _refuse_too_many(lengths: list[int]) -> None:
     """Raises `ModelError` if all combinations would not fit into memory."""
     runs = prod(lengths)
     if missing := missing_memory(24 * runs * len(lengths)):  # combinations, and initial states and parameters made of them
-        said = f"{' × '.join(map(str, lengths))} = {runs} combinations"
+        combinations = f"{' × '.join(map(str, lengths))} = {runs} combinations"
         raise ModelError(
-            f"{said} take {missing}: take fewer values, or ap.sweep, which makes them in chunks and stores each"
+            f"{combinations} take {missing}: take fewer values, or ap.sweep, which makes them in chunks and stores each"
         )
 
 
@@ -85,31 +85,37 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
 
     runs: their number, if sampled inputs determine it.
     """
-    given, whole = _states(system, starts), None if product else _whole(starts)
+    start_table, array = _states(system, starts), None if product else _whole(starts)
     values = {key: value for key, value in as_table(system.parameters, parameters).items() if not letters_of([key])}
     if product:
-        given, values = outer(given, values)
-    columns = {key: _column(key, value) for key, value in given.items()} if whole is None else zip(given, whole.T, strict=True)
-    given = dict(columns)
+        start_table, values = outer(start_table, values)
+    columns = (
+        {key: _column(key, value) for key, value in start_table.items()} if array is None
+        else zip(start_table, array.T, strict=True)
+    )  # fmt: skip
+    start_table = dict(columns)
     values = {key: _column(key, value) for key, value in values.items()}
-    lengths = {text_of(key): len(value) for table in (given, values) for key, value in table.items() if value.ndim}
+    lengths = {text_of(key): len(value) for table in (start_table, values) for key, value in table.items() if value.ndim}
     lengths |= {} if runs is None else {"inputs=": runs}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name}: {n}" for name, n in lengths.items())
+        listed = ", ".join(f"{name}: {n}" for name, n in lengths.items())
         raise ModelError(
-            f"the arrays of start=, parameters= and inputs= must have one length ({said}); for every combination of the first"
+            f"the arrays of start=, parameters= and inputs= must have one length ({listed}); for every combination of the first"
             " two use product=True"
         )
     runs = next(iter(lengths.values()), 1)
     if runs == 0:
         raise ModelError("there are no runs: the arrays are empty")
-    states = _fill_starts(system, given, runs) if whole is None else whole
+    states = _fill_starts(system, start_table, runs) if array is None else array
     p = _fill_parameters(system, values, runs)
-    first, second = ({text_of(key): value for key, value in table.items() if value.ndim} for table in (given, values))
-    return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, first, second)
+    varied_starts, varied_values = (
+        {text_of(key): value for key, value in table.items() if value.ndim} for table in (start_table, values)
+    )
+    return Inputs(states, states[:, : system.nq], states[:, system.nq :], p, varied_starts, varied_values)
 
 
 def _states(system: System, starts: Any) -> Table:
+    """Initial states as a table: symbol → values."""
     if starts is None:
         return {}
     if isinstance(starts, np.ndarray):
@@ -132,6 +138,7 @@ def _whole(starts: Any) -> Array | None:
 
 
 def _column(key: Any, value: Any) -> Array:
+    """The values of one quantity, checked: one number, (), or (runs,)."""
     key = name_in(key)
     refuse_large(value, f"the values of {key}")
     try:
@@ -143,18 +150,20 @@ def _column(key: Any, value: Any) -> Array:
     return array
 
 
-def _fill_starts(system: System, given: Mapping[Any, Array], runs: int) -> Array:
-    first = read(system, {key: 0.0 for key in given} if isinstance(given, Mapping) else given)
+def _fill_starts(system: System, columns: Mapping[Any, Array], runs: int) -> Array:
+    """All initial states, (runs, nq + nv)."""
+    defaults = read(system, {key: 0.0 for key in columns} if isinstance(columns, Mapping) else columns)
     state = np.empty((runs, system.nq + system.nv))
-    state[:] = np.concatenate(first)
-    place = {str(s): i for i, s in enumerate((*system.positions, *system.velocities))}
-    for key, value in given.items():
+    state[:] = np.concatenate(defaults)
+    index_of = {str(s): i for i, s in enumerate((*system.positions, *system.velocities))}
+    for key, value in columns.items():
         _refuse_infinite(f"the start value of {key}", value)
-        state[:, place[text_of(key)]] = value
+        state[:, index_of[text_of(key)]] = value
     return state
 
 
 def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> Array:
+    """All parameters, (np,), or (runs, np) if one varies; assumptions are checked at the extreme values."""
     for key, value in values.items():
         _refuse_infinite(f"the value of parameter '{key}'", value)
     for pick in (np.min, np.max, lambda x: x[np.argmin(np.abs(x))], lambda x: x[np.argmax(np.abs(x - np.round(x)))]):
@@ -168,39 +177,40 @@ def _fill_parameters(system: System, values: Mapping[Any, Array], runs: int) -> 
     return p
 
 
-def _refuse_infinite(what: str, value: Array) -> None:
+def _refuse_infinite(quantity: str, value: Array) -> None:
+    """Raises `ModelError` if some values are not finite."""
     bad = np.flatnonzero(~np.isfinite(np.atleast_1d(value)))
     if len(bad):
-        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-        raise ModelError(f"{what} is not finite" + (f" in run {bad[0]}{more}" if value.ndim else ""))
+        others = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+        raise ModelError(f"{quantity} is not finite" + (f" in run {bad[0]}{others}" if value.ndim else ""))
 
 
 def refused_starts(run: Run, t0: float, inputs: Inputs, atol: float) -> dict[int, str]:
     """Run → why its start is refused: off the constraints, behind a wall, with a quaternion that is not unit, or with a
     restitution that is not in [0, 1]. The bounds are those of `simulate`."""
     system, form = run.system, run.form
-    why: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for ball, group in zip(system.quaternions, form.quaternions, strict=True):
         size = np.linalg.norm(inputs.q[:, list(group)], axis=1)
         for k in np.flatnonzero(~(np.abs(size - 1) <= START_RESIDUAL)):
-            why.setdefault(int(k), f"the start of quaternion '{ball.name}' is not unit: its norm is {size[k]:.6g}")
-    if form.rows and len(near := _with_residuals(run, form, t0, inputs)):
-        away, names = _off_constraints(run, form, t0, near, inputs)
-        for k, off in zip(near, away, strict=True):
-            if not off.max(initial=0.0) <= START_RESIDUAL:
-                row = int(np.nanargmax(np.where(np.isnan(off), np.inf, off)))
-                far = f"its relative residual is {off[row]:.2g}"
-                why.setdefault(int(k), f"the start is not on constraint '{names[row]}': {far}")
-    if system.unilateral and len(near := _at_faces(run, form, t0, inputs)):
-        parts = _batch(run, form, GAP_PARTS, t0, near, inputs)
-        behind = faces_crossed(parts, inputs.q[near], inputs.v[near], START_RESIDUAL, atol)
-        for i in np.flatnonzero(behind.any(axis=1)):
-            face = system.unilateral[int(np.argmax(behind[i]))]
-            why.setdefault(int(near[i]), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
+            reasons.setdefault(int(k), f"the start of quaternion '{ball.name}' is not unit: its norm is {size[k]:.6g}")
+    if form.rows and len(suspects := _with_residuals(run, form, t0, inputs)):
+        all_residuals, names = _off_constraints(run, form, t0, suspects, inputs)
+        for k, residuals in zip(suspects, all_residuals, strict=True):
+            if not residuals.max(initial=0.0) <= START_RESIDUAL:
+                row = int(np.nanargmax(np.where(np.isnan(residuals), np.inf, residuals)))
+                measure = f"its relative residual is {residuals[row]:.2g}"
+                reasons.setdefault(int(k), f"the start is not on constraint '{names[row]}': {measure}")
+    if system.unilateral and len(suspects := _at_faces(run, form, t0, inputs)):
+        blocks = _batch(run, form, GAP_PARTS, t0, suspects, inputs)
+        crossed = faces_crossed(blocks, inputs.q[suspects], inputs.v[suspects], START_RESIDUAL, atol)
+        for i in np.flatnonzero(crossed.any(axis=1)):
+            face = system.unilateral[int(np.argmax(crossed[i]))]
+            reasons.setdefault(int(suspects[i]), f"the start violates '{face.name}': {face.function} >= 0 does not hold")
     if any(not face.restitution.is_number for face in system.unilateral):
         for k, face, value in _strange_restitutions(form, t0, inputs):
-            why.setdefault(k, strange_restitution(system.unilateral[face], value))
-    return why
+            reasons.setdefault(k, strange_restitution(system.unilateral[face], value))
+    return reasons
 
 
 def none_usable(system: System, why: Mapping[int, str]) -> str:
@@ -215,8 +225,8 @@ def _strange_restitutions(form: NormalForm, t0: float, inputs: Inputs) -> Iterat
     with np.errstate(all="ignore"):
         (e,) = vm_function(form.select("restitution")).batch(t0, inputs.q[: len(p)], inputs.v[: len(p)], p)
     for k, face in np.argwhere(~((e >= 0) & (e <= 1))):
-        for one in (int(k),) if inputs.p.ndim == 2 else range(inputs.runs):
-            yield one, int(face), float(e[k, face])
+        for run in (int(k),) if inputs.p.ndim == 2 else range(inputs.runs):
+            yield run, int(face), float(e[k, face])
 
 
 def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, chosen: Any, inputs: Inputs) -> dict[str, Array]:
@@ -228,15 +238,15 @@ def _batch(run: Run, form: NormalForm, names: tuple[str, ...], t0: float, chosen
 
 def _with_residuals(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> NDArray[np.intp]:
     """Runs whose residuals are not below the tolerance already by the terms of the rows themselves."""
-    out = _batch(run, form, RESIDUAL_PARTS[:4], t0, slice(None), inputs)
-    fine = [(np.abs(out[f]) <= START_RESIDUAL * out[f"{f}_scale"]).all(axis=1) for f in ("f0", "f1")]
+    blocks = _batch(run, form, RESIDUAL_PARTS[:4], t0, slice(None), inputs)
+    fine = [(np.abs(blocks[f]) <= START_RESIDUAL * blocks[f"{f}_scale"]).all(axis=1) for f in ("f0", "f1")]
     return np.flatnonzero(~(fine[0] & fine[1]))
 
 
 def _at_faces(run: Run, form: NormalForm, t0: float, inputs: Inputs) -> NDArray[np.intp]:
     """Runs that do not start clearly on the right side of every face, or where one has no normal."""
-    out = _batch(run, form, ("g", "g_v"), t0, slice(None), inputs)
-    return np.flatnonzero(~((out["g"] >= 0).all(axis=1) & np.isfinite(out["g_v"]).all(axis=(1, 2))))
+    blocks = _batch(run, form, ("g", "g_v"), t0, slice(None), inputs)
+    return np.flatnonzero(~((blocks["g"] >= 0).all(axis=1) & np.isfinite(blocks["g_v"]).all(axis=(1, 2))))
 
 
 def _off_constraints(
@@ -245,8 +255,8 @@ def _off_constraints(
     """Relative residuals of some runs, (chosen, rows), and the names of the rows."""
     with np.errstate(all="ignore"):
         parts = _batch(run, form, RESIDUAL_PARTS, t0, chosen, inputs)
-        left = residuals_from(form, parts, inputs.q[chosen], inputs.v[chosen])
-        parts = [relative(left.f0, left.f0_scale), relative(left.f1, left.f1_scale)]
+        violations = residuals_from(form, parts, inputs.q[chosen], inputs.v[chosen])
+        parts = [relative(violations.f0, violations.f0_scale), relative(violations.f1, violations.f1_scale)]
     linear = [r for r in form.rows if r.linear]
     names = [r.constraint.name for r in linear if r.level == 0] + [r.constraint.name for r in linear if r.level < 2]
     return np.hstack(parts), names

@@ -74,19 +74,20 @@ def refuse_names(kept: Kept, system: System) -> None:
 
     Names are reduced to letters, digits and underscores there, so "a b" and "a_b" are the same.
     """
-    taken = {name: "the result itself" for name in ("run", "t", "status", "message", "sample", "point", "start")}
+    owners = {name: "the result itself" for name in ("run", "t", "status", "message", "sample", "point", "start")}
     states = [*system.positions, *system.velocities]
-    taken |= {UniqueNames.cleaned(str(s)): f"{s} of the system" for s in (*system.parameters, *states)}
-    taken |= {UniqueNames.cleaned(f"{s}_start"): f"the start of {s}" for s in states}
+    owners |= {UniqueNames.cleaned(str(s)): f"{s} of the system" for s in (*system.parameters, *states)}
+    owners |= {UniqueNames.cleaned(f"{s}_start"): f"the start of {s}" for s in states}
     for name in kept.reductions:
         clean = UniqueNames.cleaned(name)
-        if clean in taken:
-            same = f"is called {clean!r} in the result, which" if clean != name else "is a name that"
-            raise ModelError(f"the reduction {shown(name)} {same} belongs to {taken[clean]}; choose another name")
-        taken[clean] = f"the reduction {name!r}"
+        if clean in owners:
+            conflict = f"is called {clean!r} in the result, which" if clean != name else "is a name that"
+            raise ModelError(f"the reduction {shown(name)} {conflict} belongs to {owners[clean]}; choose another name")
+        owners[clean] = f"the reduction {name!r}"
 
 
 def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
+    """The times of every k-th fixed step, (k,)."""
     if step is None:
         raise ModelError(
             f"keep={k} means every {k}-th step, which needs step=; with rtol= every run has steps of its own: give times"
@@ -95,17 +96,18 @@ def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
         raise ModelError(f"keep={k}: every k-th step needs k >= 1")
     if (ends != ends[0]).any():
         raise ModelError("keep=k needs one `until` for all runs; give times instead")
-    way = np.sign(ends[0] - t0)
+    direction = np.sign(ends[0] - t0)
     count, free = np.floor(abs(ends[0] - t0) / (k * step) * (1 + 1e-12)), free_memory() or np.inf
     if not 16 * count < free:
         raise ModelError(
             f"keep={k} with step={step:g} means {count:.3g} states of each run, more than fit into {free / 1e9:.3g} GB:"
             " keep fewer of them, the final states, or reductions (keep={'top': ap.reduce.max(x)})"
         )
-    return t0 + way * k * step * np.arange(int(count) + 1)
+    return t0 + direction * k * step * np.arange(int(count) + 1)
 
 
 def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
+    """Times to keep, checked, (k,) or (runs, k)."""
     refuse_large(keep, "keep=")
     try:
         times = np.atleast_1d(reals(keep))
@@ -114,14 +116,14 @@ def _times(keep: Any, runs: int, t0: float, ends: Array) -> Array:
     if times.ndim > 2 or times.shape[-1] == 0 or (times.ndim == 2 and len(times) != runs):
         raise ModelError(f"times to keep have the shape (k,), or ({runs}, k) for each run its own, not {times.shape}")
     times = within_ends(times, t0, ends[:, None] if times.ndim == 2 else ends[np.abs(ends - t0).argmin()])
-    way = np.where(ends >= t0, 1.0, -1.0)[:, None]
-    steps = np.diff(times, axis=-1) * (way if times.ndim == 2 else way[0, 0])
+    direction = np.where(ends >= t0, 1.0, -1.0)[:, None]
+    steps = np.diff(times, axis=-1) * (direction if times.ndim == 2 else direction[0, 0])
     if not np.isfinite(times).all() or (steps < 0).any():
         raise ModelError("times to keep must be finite and in the order of the run")
-    early, late = (times[..., 0] - t0) * way[:, 0], (ends - times[..., -1]) * way[:, 0]
-    if (early < 0).any() or (late < 0).any():
-        until = f"{ends[0]:g}" if len(ends) == 1 else "that of their run"
-        raise ModelError(f"times to keep must lie between since = {t0:g} and until = {until}")
+    from_start, to_end = (times[..., 0] - t0) * direction[:, 0], (ends - times[..., -1]) * direction[:, 0]
+    if (from_start < 0).any() or (to_end < 0).any():
+        end_text = f"{ends[0]:g}" if len(ends) == 1 else "that of their run"
+        raise ModelError(f"times to keep must lie between since = {t0:g} and until = {end_text}")
     return times
 
 

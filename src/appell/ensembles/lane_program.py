@@ -241,19 +241,19 @@ def many_source(
         "project": projection_text(flow) if flow.projects else "", "reduce": _reduce_text(watch, precision) if watch else "",
     }  # fmt: skip
     text = template("ensembles/many.c.in")
-    for part in ("walls_types", "walls"):
-        text = text.replace(f"@{part}@", template(f"ensembles/{part}.c.in") if walls else "")
+    for section in ("walls_types", "walls"):
+        text = text.replace(f"@{section}@", template(f"ensembles/{section}.c.in") if walls else "")
     text = text.replace("@project@", values.pop("project")).replace("@reduce@", values.pop("reduce"))
     text = text.replace("@many_runs@", template("ensembles/many_runs.c.in"))
     text = text.replace("@method@", template(str(values.pop("method"))))
-    for part in ("language", "entry"):
-        text = text.replace(f"@{part}@", template(f"ensembles/{part}.{language.suffix}"))
+    for section in ("language", "entry"):
+        text = text.replace(f"@{section}@", template(f"ensembles/{section}.{language.suffix}"))
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     defines = "\n".join(f"#define {name} {value}" for name, value in sizes.items())
     finder = wall_bounds_text(walls, flow.nz, tableau.degree, holds=not tableau.series_order) if walls else []
-    whole = [language.types(fns, lanes, precision), header(), *(each for each, _ in texts), *finder, defines, text]
-    return language.finish("\n".join(whole))
+    sources = [language.types(fns, lanes, precision), header(), *(code for code, _ in texts), *finder, defines, text]
+    return language.finish("\n".join(sources))
 
 
 @remembered
@@ -267,13 +267,13 @@ def guarded_flow(flow: Flow) -> Fn:
     if flow.guarded is None:
         return flow.rhs
     inputs = {port.name: (symbols(port.name, port.size), port.shape) for port in flow.rhs.inputs}
-    at = [value for value, _ in inputs.values()]
-    out, blocks = apply(flow.rhs, *at), apply(flow.guarded.rows, *at)
+    arguments = [value for value, _ in inputs.values()]
+    rates, blocks = apply(flow.rhs, *arguments), apply(flow.guarded.rows, *arguments)
     n, m = flow.guarded.n, flow.guarded.m
     M, A = _matrices(flow.guarded, blocks)
-    _, found = eliminated(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m), range(n))
-    pivots = column(*(pivot.left for pivot in found[n:]))
-    return make_fn("flow", inputs, {"zd": (out["zd"], (flow.nz,)), "margin": (out["margin"], ()), "pivots": (pivots, (m,))})
+    _, eliminations = eliminated(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m), range(n))
+    pivots = column(*(pivot.left for pivot in eliminations[n:]))
+    return make_fn("flow", inputs, {"zd": (rates["zd"], (flow.nz,)), "margin": (rates["margin"], ()), "pivots": (pivots, (m,))})
 
 
 def _matrices(guarded: GuardedRows, blocks: Mapping[str, Value]) -> tuple[Value, Value]:
@@ -293,10 +293,12 @@ def _matrices(guarded: GuardedRows, blocks: Mapping[str, Value]) -> tuple[Value,
 
 
 def _schedule_text(columns: Sequence[int]) -> str:
+    """C source that sets the parameters that change at the knots of a schedule."""
     return "\n".join(f"    s->p[{column}][lane] = (T) row[{k}];" for k, column in enumerate(columns))
 
 
 def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
+    """Values for the placeholders that depend on the precision."""
     double = precision.scalar == "double"
     return {
         "scalar": precision.scalar, "integer": precision.integer, "lanes": lanes, "bytes": precision.size * lanes,
@@ -310,6 +312,7 @@ def _number_text(precision: Precision, lanes: int) -> dict[str, object]:
 
 
 def _reduce_text(watch: Watch, precision: Precision) -> str:
+    """C source of the reductions: `reduce.c.in` filled in."""
     listed = lambda numbers: ", ".join(f"{float(x)!r}{precision.suffix}" for x in numbers)
     double = precision.scalar == "double"
     values = {

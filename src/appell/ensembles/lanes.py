@@ -121,24 +121,24 @@ def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     texts: dict[str, list[str]] = {name: [] for name in ("begin", "held", "update", "each", "jump")}
     conditions, r = [], 0
     for part in parts:
-        how = ACCUMULATORS[part.accumulator]
-        places = {"r": r, "e": (follow if how.followed else ends).first_number(part), "way": part.way}
-        for k, value in enumerate(how.begin):
-            text = f"s->value[{r + k}] = lanes_select(fresh, {value.format(**places)}, s->value[{r + k}]);"
+        accumulator = ACCUMULATORS[part.accumulator]
+        fields = {"r": r, "e": (follow if accumulator.followed else ends).first_number(part), "way": part.way}
+        for k, value in enumerate(accumulator.begin):
+            text = f"s->value[{r + k}] = lanes_select(fresh, {value.format(**fields)}, s->value[{r + k}]);"
             texts["begin"].append(text)
-        if how.followed:
-            texts["held"].append(f"const I held{r} = {how.held.format(**places)};")
-            conditions.append(f"(held{r} | s->nowhere[{places['e']}])")
-            texts["update"].append(how.doubt.format(**places, lanes=f"done & ~held{r}"))
+        if accumulator.followed:
+            texts["held"].append(f"const I held{r} = {accumulator.held.format(**fields)};")
+            conditions.append(f"(held{r} | s->nowhere[{fields['e']}])")
+            texts["update"].append(accumulator.doubt.format(**fields, lanes=f"done & ~held{r}"))
         for name in ("update", "each", "jump"):
-            texts[name].append(getattr(how, name).format(**places))
-        r += len(how.begin)
+            texts[name].append(getattr(accumulator, name).format(**fields))
+        r += len(accumulator.begin)
     texts["held"].append(f"const I fine = {' & '.join(conditions)};")
     slopes = follow.slopes or ends.slopes
     written = {name: "\n".join(f"        {line}" for line in lines if line) for name, lines in texts.items()}
-    looked = follow.fn("follow", slopes)
+    follow_fn = follow.fn("follow", slopes)
     return Watch(
-        follow=looked, ranges=ranges(looked, ("p",), WITH_SIZES) if looked else None, ends=ends.fn("ends", slopes),
+        follow=follow_fn, ranges=ranges(follow_fn, ("p",), WITH_SIZES) if follow_fn else None, ends=ends.fn("ends", slopes),
         slopes=slopes, count=r, **written,
     )  # fmt: skip
 
@@ -162,6 +162,7 @@ class _Expressions:
         return self.known[key]
 
     def _observed(self, part: ReductionPart) -> Value:
+        """The graph expression of a part; energies for one without an expression."""
         form = self.run.form
         if part.expression is None:
             work = self.state.w if self.motion.has_work else Value(0)
@@ -200,17 +201,18 @@ class Ensemble:
         z0 = inputs.states
         if z0.shape[1] < nz:
             z0 = np.hstack([z0, np.zeros((runs, nz - z0.shape[1]))])
-        same = nz == results.z.shape[1]  # the lanes can then write directly into the results
-        self.t, self.z = results.t, results.z if same else np.empty((runs, nz))
+        direct = nz == results.z.shape[1]  # the lanes can then write directly into the results
+        self.t, self.z = results.t, results.z if direct else np.empty((runs, nz))
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
         self.values = np.zeros((runs, self.watch.count if self.watch else 0))
         self.steps, self.rejected = (np.zeros(runs if self.counts else 0, np.int64) for _ in range(2))
-        self.rows = results.rows if same else np.full((*results.rows.shape[:2], nz), np.nan)
+        self.rows = results.rows if direct else np.full((*results.rows.shape[:2], nz), np.nan)
         self.row_times = results.row_times
         self.struct = self._struct(inputs, order, chosen, z0)
         self._put_schedule(inputs)
 
     def _struct(self, inputs: Inputs, order: Order, chosen: NDArray[np.int64], z0: Array) -> Any:
+        """The C struct of the runs `chosen`, whose states are z0 (runs, nz)."""
         job, kept = self.library.ffi.new("appell_many *"), order.kept
         self.whole = len(chosen) == inputs.runs
         job.n, job.z0 = len(chosen), self._pointer(z0)
@@ -249,6 +251,7 @@ class Ensemble:
         return _library(run, self.motion, order, self.watch, stops_of(self.branches, order))
 
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
+        """A pointer to an array, which is kept alive; kind: of its C type."""
         array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
         self.alive.append(array)
         return self.library.ffi.from_buffer(kind, array)
@@ -272,36 +275,40 @@ class Ensemble:
 
     def reduced(self, kept: Kept, since: float) -> dict[str, Array]:
         """The results of the reductions by name, (runs,); since: when the runs began, s."""
-        found, r = dict[str, Array](), 0
+        results, r = dict[str, Array](), 0
         for name, reduction in kept.reductions.items():
-            own = list[Array]()
+            part_results = list[Array]()
             for part in parts_of(reduction):
-                how = ACCUMULATORS[part.accumulator]
+                accumulator = ACCUMULATORS[part.accumulator]
                 with np.errstate(all="ignore"):
-                    own.append(how.result(self.values[:, r : r + len(how.begin)]) + self.origin * how.is_time)
-                r += len(how.begin)
+                    part_results.append(
+                        accumulator.result(self.values[:, r : r + len(accumulator.begin)]) + self.origin * accumulator.is_time
+                    )
+                r += len(accumulator.begin)
             with np.errstate(all="ignore"):  # runs not made yet have undefined values
-                found[name] = finished(reduction, own, self.t - since)
-        return found
+                results[name] = finished(reduction, part_results, self.t - since)
+        return results
 
     def not_held(self, order: Order) -> dict[str, NDArray[np.bool_]]:
         """Name of a reduction → the runs in which it missed the tolerance, (runs,)."""
-        found, r = dict[str, NDArray[np.bool_]](), 0
+        missed, r = dict[str, NDArray[np.bool_]](), 0
         for name, reduction in order.kept.named.items():
-            found[name] = np.zeros(len(self.values), dtype=bool)
+            missed[name] = np.zeros(len(self.values), dtype=bool)
             for part in parts_of(reduction):
-                how = ACCUMULATORS[part.accumulator]
-                if how.followed:
-                    found[name] |= how.lost(self.values[:, r : r + len(how.begin)], part.way, order.rtol, order.atol)
-                r += len(how.begin)
-        return found
+                accumulator = ACCUMULATORS[part.accumulator]
+                if accumulator.followed:
+                    missed[name] |= accumulator.lost(
+                        self.values[:, r : r + len(accumulator.begin)], part.way, order.rtol, order.atol
+                    )
+                r += len(accumulator.begin)
+        return missed
 
 
 def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: Stops | None) -> Any:
     """The compiled loop, built once for a flow, a method and the results to keep."""
-    known = kept_in(motion, "lanes")
+    libraries = kept_in(motion, "lanes")
     key = (run.backend, order.method, order.scalar, watch and watch.key, breaks and breaks.columns)
-    if key not in known:
+    if key not in libraries:
         groups = 2 if motion.nz <= GROUP_UP_TO else 1
         lanes = lanes_here(order.scalar)
         method = lane_method(order.method).fitted(motion)
@@ -311,8 +318,8 @@ def _library(run: Run, motion: Flow, order: Order, watch: Watch | None, breaks: 
         )
         program = backend_named(run.backend).program
         assert program is not None
-        known[key] = program(source, CDEF, optimise="loop")
-    return known[key]
+        libraries[key] = program(source, CDEF, optimise="loop")
+    return libraries[key]
 
 
 def doubtful_ranks(run: Run, order: Order, inputs: Inputs) -> NDArray[np.bool_]:

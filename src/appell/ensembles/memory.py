@@ -13,9 +13,9 @@ def refuse_too_large(inputs: Inputs, order: Order, nz: int) -> None:
     """Raises `ModelError`, with a remedy, if the results would not fit into memory."""
     if missing := missing_memory(Results.size(inputs.runs, order, nz)):
         rows = order.kept.rows
-        what = f"{rows} states of {inputs.runs} runs" if rows > 1 else f"{inputs.runs} runs"
+        amount = f"{rows} states of {inputs.runs} runs" if rows > 1 else f"{inputs.runs} runs"
         raise ModelError(
-            f"{what} take {missing}: keep fewer times, the final states, or reductions"
+            f"{amount} take {missing}: keep fewer times, the final states, or reductions"
             " (keep={'top': ap.reduce.max(x)}); or make fewer runs at a time"
         )
 

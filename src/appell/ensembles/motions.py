@@ -36,13 +36,13 @@ class Motions(Reported):
     def message(self) -> str:
         """How many runs reached their end, how many of them are doubtful, and what became of the others."""
         status = self.dataset["status"].values.ravel()
-        others = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s not in AS_ASKED]
+        remarks = [f"{int((status == s).sum())} {Status(int(s)).name}" for s in np.unique(status) if s not in AS_ASKED]
         stopped = int((status == Status.STOPPED).sum())
         doubts = int(doubtful(self.dataset["message"].values).sum())
-        others = [*([f"{doubts} of them doubtful"] if doubts else []), *others]
-        others = [*([f"{stopped} of them by stop="] if stopped else []), *others]
-        done = f"{int(reached(status).sum())} of {len(status)} runs reached their end"
-        return done + (f" ({', '.join(others)}); motions['message'] says why" if others else "")
+        remarks = [*([f"{doubts} of them doubtful"] if doubts else []), *remarks]
+        remarks = [*([f"{stopped} of them by stop="] if stopped else []), *remarks]
+        summary = f"{int(reached(status).sum())} of {len(status)} runs reached their end"
+        return summary + (f" ({', '.join(remarks)}); motions['message'] says why" if remarks else "")
 
     @property
     def attrs(self) -> dict[Any, Any]:

@@ -38,17 +38,18 @@ class OnGpu(Ensemble):
     """`Ensemble` on the device. Threads take run after run; meanwhile the host can stop them and read their progress."""
 
     def load(self, run: Run, order: Order) -> Any:
+        """The kernel, compiled once; returned is `ffi` for the struct."""
         self.there: list[tuple[NDArray[Any], Any]] = []  # (array on the host, its copy on the device)
         self.halted, self.whole = False, False
         stops = stops_of(self.branches, order)
         key = (order.method, order.scalar, self.watch and self.watch.key, stops and stops.columns)
-        known = kept_in(self.motion, "gpu")
-        if key not in known:
+        kernels = kept_in(self.motion, "gpu")
+        if key not in kernels:
             walls = wall_functions(run, self.motion)
             bends = bends_of(run, self.motion)
             source = kernel_text(self.motion, tableau_named(order.method), self.watch, walls, order.scalar, stops, bends)
-            known[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": REGISTERS_WITH_FACES} if walls else {}))
-        self.kernel = known[key]
+            kernels[key] = compiled_densely(source, "appell_many_kernel", **({"up_to": REGISTERS_WITH_FACES} if walls else {}))
+        self.kernel = kernels[key]
         ffi = cffi.FFI()
         ffi.cdef(CDEF)
         return SimpleNamespace(ffi=ffi)
@@ -62,9 +63,9 @@ class OnGpu(Ensemble):
                 " run, or make fewer runs at a time"
             )
         blank = array.size and self.whole and any(array is result for result in self._results())
-        there = cp.full(array.shape, array.flat[0], array.dtype) if blank else cp.asarray(array)
-        self.there.append((array, there))
-        return self.library.ffi.cast(kind.replace("[]", " *"), there.data.ptr)
+        on_device = cp.full(array.shape, array.flat[0], array.dtype) if blank else cp.asarray(array)
+        self.there.append((array, on_device))
+        return self.library.ffi.cast(kind.replace("[]", " *"), on_device.data.ptr)
 
     def work(self) -> None:
         cp, ffi = xp(), self.library.ffi
@@ -73,23 +74,23 @@ class OnGpu(Ensemble):
         self.beside = cp.cuda.Stream(non_blocking=True)
         with cp.cuda.Stream(non_blocking=True) as stream:
             blocks = -(-int(self.struct.n) // RUNS_PER_BLOCK)
-            most = BLOCKS_PER_MULTIPROCESSOR * cp.cuda.Device().attributes["MultiProcessorCount"]
+            most_blocks = BLOCKS_PER_MULTIPROCESSOR * cp.cuda.Device().attributes["MultiProcessorCount"]
             cp.cuda.Device().synchronize()
             begin = stream.record()
-            self.kernel((max(1, min(blocks, most)),), (RUNS_PER_BLOCK,), (job,))
-            over = stream.record()
+            self.kernel((max(1, min(blocks, most_blocks)),), (RUNS_PER_BLOCK,), (job,))
+            end = stream.record()
             pause = FIRST_PAUSE_SECONDS
-            while not over.done:
+            while not end.done:
                 if self.halted:
                     self._write("stop", np.array([1], np.int32))
                 sleep(pause)
                 pause = min(1.5 * pause, GPU_POLL_SECONDS)
             stream.synchronize()
-            self.kernel_seconds = cp.cuda.get_elapsed_time(begin, over) * 1e-3
+            self.kernel_seconds = cp.cuda.get_elapsed_time(begin, end) * 1e-3
         results = self._results()
-        for here, there in self.there:
-            if here.size and any(here is result for result in results):
-                there.get(out=here)
+        for on_host, on_device in self.there:
+            if on_host.size and any(on_host is result for result in results):
+                on_device.get(out=on_host)
 
     def _results(self) -> list[NDArray[Any]]:
         """The arrays that the kernel writes; before it, each holds one constant."""
@@ -110,8 +111,8 @@ class OnGpu(Ensemble):
     def _write(self, name: str, value: NDArray[Any]) -> None:
         self._copy(self.addresses[name], value.ctypes.data, value.nbytes, 1)
 
-    def _copy(self, to: int, source: int, size: int, way: int) -> None:
-        xp().cuda.runtime.memcpyAsync(to, source, size, way, self.beside.ptr)
+    def _copy(self, target: int, source: int, size: int, kind: int) -> None:
+        xp().cuda.runtime.memcpyAsync(target, source, size, kind, self.beside.ptr)
         self.beside.synchronize()
 
 

@@ -65,7 +65,7 @@ class Order:
         return "dop853" if self.method == "rk4" else self.method
 
     def request_of(self, run: int) -> RunRequest:
-        """What is asked of one of the runs, made by itself.
+        """The request for one of the runs, made by itself.
 
         If neither times nor reductions are asked for, states at a few times are, from which the run is verified.
         """

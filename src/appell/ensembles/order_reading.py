@@ -35,8 +35,8 @@ def method_of_least_time(model: System, step: Any, rtol: Any, keep: Any) -> str:
     """The fastest method: dopri8, unless states inside steps are needed, which would cost it ten more stages."""
     if step is not None:
         return "rk4"
-    inside = model.unilateral or model.frictions or not (isinstance(keep, str) and keep == "final")
-    return "dopri5" if rtol is not None and relative(rtol) > COARSE_RTOL else "dop853" if inside else "dopri8"
+    inside_steps = model.unilateral or model.frictions or not (isinstance(keep, str) and keep == "final")
+    return "dopri5" if rtol is not None and relative(rtol) > COARSE_RTOL else "dop853" if inside_steps else "dopri8"
 
 
 def read_order(
@@ -53,8 +53,8 @@ def read_order(
     allowed = (*fixed_methods(), *CONSERVING) if step is not None else adaptive
     if method not in allowed:
         hint = f"; method={shown(method)} goes with step=" if method in ("rk4", *CONSERVING) and step is None else ""
-        how = "step=" if step is not None else "rtol="
-        raise ModelError(f"there is no method {shown(method)} with {how}; choose one of auto, {', '.join(allowed)}{hint}")
+        option = "step=" if step is not None else "rtol="
+        raise ModelError(f"there is no method {shown(method)} with {option}; choose one of auto, {', '.join(allowed)}{hint}")
     step = fixed(step, method)
     return Order(
         t0=t0, ends=ends, step=step, method=method, scalar=_scalar(dtype, step), corner=corner, gpu=gpu,
@@ -78,14 +78,15 @@ def _ends(until: Any) -> Array:
 
 
 def _scalar(dtype: Any, step: float | None) -> str:
+    """"double" or "float"."""
     try:
-        kind = np.dtype(dtype)
+        number_type = np.dtype(dtype)
     except Exception:  # NumPy evaluates strings, lists and attributes of any object here
         raise ModelError(f"dtype= is float64 or float32, not {shown(dtype)}") from None
-    if kind == np.float64:
+    if number_type == np.float64:
         return "double"
-    if kind != np.float32:
-        raise ModelError(f"dtype= is float64 or float32, not {kind}")
+    if number_type != np.float32:
+        raise ModelError(f"dtype= is float64 or float32, not {number_type}")
     if step is None:
         raise ModelError("dtype=float32 has seven digits, too few for an error control; give step=")
     return "float"

@@ -31,8 +31,8 @@ def drive(
         try:
             waiting = set(futures)
             while waiting:
-                over, waiting = wait(waiting, timeout=THREAD_POLL_SECONDS, return_when=FIRST_EXCEPTION)
-                for future in over:
+                finished, waiting = wait(waiting, timeout=THREAD_POLL_SECONDS, return_when=FIRST_EXCEPTION)
+                for future in finished:
                     future.result()
                 if report is not None:
                     report(done())

@@ -141,9 +141,9 @@ def simulate_many(
     tables = read_tables(inputs, rate, finite(since, "since="), times)
     if tables is not None and product:
         raise ModelError("inputs= cannot be combined with product=True: repeat the rows of the inputs, one for each run")
-    run, given = _ready(system, start, parameters, _beside(backend), fold, times, tables and tables[0])
+    run, all_parameters = _ready(system, start, parameters, _beside(backend), fold, times, tables and tables[0])
     model = run.system
-    starts, run = _all_inputs(run, start, given, product, tables, finite(since, "since="))
+    starts, run = _all_inputs(run, start, all_parameters, product, tables, finite(since, "since="))
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in starts.varied_parameters))
     if method == "auto":
         method = method_of_least_time(model, step, rtol, keep if stop is None else None)
@@ -160,20 +160,20 @@ def simulate_many(
     run = replace(run, p=starts.p_of(0), parameters=dict(zip(model.parameters, map(float, starts.p_of(0)), strict=True)))
     results = Results(starts.runs, order, model.nq + model.nv)
     refused = refused_starts(run, order.t0, starts, order.atol)
-    for k, why in refused.items():
+    for k, reason in refused.items():
         results.status[k], results.t[k] = Status.REFUSED, order.t0
-        results.tell(k, why)
+        results.tell(k, reason)
         results.z[k] = np.concatenate([starts.q[k], starts.v[k]])
     todo = np.arange(starts.runs)
     if refused:
         todo = np.delete(todo, list(refused))
     if not len(todo):
-        nothing = Motions(with_units(dataset(run, starts, order, results, {"path": "none"}), model, units))
-        raise StartsRefused(none_usable(model, refused), motions=nothing)
+        empty = Motions(with_units(dataset(run, starts, order, results, {"path": "none"}), model, units))
+        raise StartsRefused(none_usable(model, refused), motions=empty)
     if order.step is not None:
         refuse_unstable(run, starts, order, todo)
-    ready, counted = _started(run, starts, order, todo), _counted(run, order)
-    path, method = _make(ready, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
+    judged, counted = _started(run, starts, order, todo), _counted(run, order)
+    path, method = _make(judged, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
     results.on_the_clock(counted, order, todo)
     doubt_energies(run, starts, order, results, threads)
     _tell(results, order)
@@ -184,25 +184,27 @@ def simulate_many(
 
 
 def _all_inputs(
-    run: Run, start: Any, given: Any, product: bool, tables: tuple[dict[str, Array], Array] | None, since: float
+    run: Run, start: Any, parameters: Any, product: bool, tables: tuple[dict[str, Array], Array] | None, since: float
 ) -> tuple[Inputs, Run]:
     """Initial states, parameters and sampled inputs of all runs; and the run with the inputs and records of the first one."""
     if tables is None:
-        found = read_inputs(run.system, start, given, product=product)
-        return replace(found, p=replace(run, p=found.p).p_at(since)), run
-    own = placed_tables(run.system, *tables, run.schedule)
-    found = read_inputs(run.system, start, given, product=product, runs=len(own.values) if len(own.values) > 1 else None)
-    run = replace(run, schedule=own.of(0), fold=tuple(i for i in run.fold if i not in own.columns))
-    return replace(found, p=replace(run, p=found.p).p_at(since), tables=own), run
+        read = read_inputs(run.system, start, parameters, product=product)
+        return replace(read, p=replace(run, p=read.p).p_at(since)), run
+    sampled = placed_tables(run.system, *tables, run.schedule)
+    read = read_inputs(
+        run.system, start, parameters, product=product, runs=len(sampled.values) if len(sampled.values) > 1 else None
+    )
+    run = replace(run, schedule=sampled.of(0), fold=tuple(i for i in run.fold if i not in sampled.columns))
+    return replace(read, p=replace(run, p=read.p).p_at(since), tables=sampled), run
 
 
 def _counted(run: Run, order: Order) -> Order:
     """The order with times counted from an origin that leaves enough digits, if neither model nor results depend on time."""
     origin = origin_for(order.t0, order.ends - order.t0)
-    kept = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
-    read = [*kept, *(one.expression for one in order.stops.values())]
+    reduced = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
+    expressions = [*reduced, *(stop.expression for stop in order.stops.values())]
     timeless = run.schedule is None and is_autonomous(run.system)
-    return order.counted_from(origin) if origin and is_timeless(read) and timeless else order
+    return order.counted_from(origin) if origin and is_timeless(expressions) and timeless else order
 
 
 def _beside(backend: str) -> str:
@@ -233,14 +235,15 @@ def _ready(
         parameters = with_first(model, parameters, first_inputs)
     system, parameters = settled(model, parameters, times)
     system = placed(system, start, parameters)
-    first = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
-    return unjudged(system, first, backend, fold=fold), parameters
+    first_values = {key: _first(value) for key, value in parameters.items()} if isinstance(parameters, Mapping) else parameters
+    return unjudged(system, first_values, backend, fold=fold), parameters
 
 
 def _first(value: Any) -> Any:
+    """The first of several values, or the value itself."""
     refuse_large(value, "the values of a parameter")
-    given = as_array(value, "the values of a parameter")
-    return given.flat[0] if given.size else value
+    array = as_array(value, "the values of a parameter")
+    return array.flat[0] if array.size else value
 
 
 def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:
@@ -265,18 +268,18 @@ def _make(
         doubtful = doubtful_ranks(run, order, inputs)
         chosen = todo[~doubtful[todo]] if doubtful.any() else todo
         ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, chosen, results)
-        finished = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
+        completed = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
         _take(ensemble, inputs, order, results)
-        left = todo[doubtful[todo]] if doubtful.any() else todo[:0]
+        remaining = todo[doubtful[todo]] if doubtful.any() else todo[:0]
         if ensemble.status.any():  # not all of them OK
-            left = np.union1d(np.flatnonzero(ensemble.handed), left)
-        if finished and len(left):
-            _one_by_one(run, inputs, order, results, left, threads, report, inputs.runs - len(left))
+            remaining = np.union1d(np.flatnonzero(ensemble.handed), remaining)
+        if completed and len(remaining):
+            _one_by_one(run, inputs, order, results, remaining, threads, report, inputs.runs - len(remaining))
         path = GPU if order.gpu else "lanes"
-        if not len(left):
+        if not len(remaining):
             return path, order.method
-        other = "" if order.method_alone == order.method else f", and {order.method_alone} one by one"
-        return f"{path}, and {len(left)} runs one by one", order.method + other
+        second_method = "" if order.method_alone == order.method else f", and {order.method_alone} one by one"
+        return f"{path}, and {len(remaining)} runs one by one", order.method + second_method
     finally:
         if report is not None:
             report.end(int((results.status != Status.CANCELLED).sum()))
@@ -285,16 +288,16 @@ def _make(
 def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
     """Copies the runs that the lanes have finished into the results."""
     n, status = results.z.shape[1], ensemble.status
-    made, whole = _made(status)
+    made, all_made = _made(status)
     results.status[made] = status[made]
     if ensemble.z is not results.z:
         results.z[made], results.rows[made] = ensemble.z[made, :n], ensemble.rows[made, :, :n]
-    if not whole:  # clears what runs that were handed over left behind
+    if not all_made:  # clears what runs that were handed over left behind
         for array in (results.t, results.z, results.rows, results.row_times):
             array[status == HANDED] = np.nan
     for name, value in ensemble.reduced(order.kept, order.t0).items():
         results.values[name][made] = value[made]
-    for k in map(int, np.flatnonzero(status) if whole else np.flatnonzero(made & (status != Status.OK))):
+    for k in map(int, np.flatnonzero(status) if all_made else np.flatnonzero(made & (status != Status.OK))):
         results.tell(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
     not_held = ensemble.not_held(order)
     for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
@@ -305,37 +308,37 @@ def _made(status: NDArray[np.int32]) -> tuple[Any, bool]:
     """The runs that the lanes have made, as an index, and whether these are all runs."""
     if not status.any():
         return slice(None), True
-    done = (status != Status.CANCELLED) & (status != HANDED)
-    return (slice(None), True) if done.all() else (done, False)
+    made = (status != Status.CANCELLED) & (status != HANDED)
+    return (slice(None), True) if made.all() else (made, False)
 
 
 def _one_by_one(
-    run: Run, inputs: Inputs, order: Order, results: Results, left: NDArray[np.int64], threads: int, report: Reporter | None,
-    before: int,
+    run: Run, inputs: Inputs, order: Order, results: Results, chosen: NDArray[np.int64], threads: int, report: Reporter | None,
+    already: int,
 ) -> None:  # fmt: skip
     """Makes runs one by one, several at a time in threads."""
-    numbers, finished, halt = count(), count(before), [False]
-    made = [before]
+    numbers, counter, halt = count(), count(already), [False]
+    progress = [already]
 
     def work() -> None:
-        while not halt[0] and (i := next(numbers)) < len(left):
-            k = int(left[i])
+        while not halt[0] and (i := next(numbers)) < len(chosen):
+            k = int(chosen[i])
             try:
-                one = make(run, inputs, order, k, lambda: halt[0])
+                single = make(run, inputs, order, k, lambda: halt[0])
             except Halted:
                 return
-            results.t[k], results.z[k] = one.t, one.z
-            if one.message != STATUS_TEXT[Status.OK]:
-                results.tell(k, one.message)
-            results.rows[k, : len(one.rows)] = one.rows
-            results.row_times[k, : len(one.row_times)] = one.row_times
-            for name, value in one.values.items():
+            results.t[k], results.z[k] = single.t, single.z
+            if single.message != STATUS_TEXT[Status.OK]:
+                results.tell(k, single.message)
+            results.rows[k, : len(single.rows)] = single.rows
+            results.row_times[k, : len(single.row_times)] = single.row_times
+            for name, value in single.values.items():
                 results.values[name][k] = value
-            results.status[k] = one.status
-            made[0] = next(finished) + 1
+            results.status[k] = single.status
+            progress[0] = next(counter) + 1
 
     with silence():
-        drive(work, threads, lambda: made[0], lambda: halt.__setitem__(0, True), report)
+        drive(work, threads, lambda: progress[0], lambda: halt.__setitem__(0, True), report)
 
 
 def _tell(results: Results, order: Order) -> None:

@@ -80,34 +80,35 @@ def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bo
 
 
 def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
-    begun = started_run(run, order.request_of(k), q, v)
-    trace = driven(begun.stopping(begun.loop), begun.task, halt, dry_friction(run.system.forces))
+    """The result of run k, started at (q, v)."""
+    started = started_run(run, order.request_of(k), q, v)
+    trace = driven(started.stopping(started.loop), started.task, halt, dry_friction(run.system.forces))
     n = run.form.nq + run.form.nv
     rows = trace.z_times[:, :n] if order.kept.times is not None else np.zeros((0, n))
-    row_times, values, lost = np.zeros(0), dict[str, float](), list[str]()
+    row_times, values, missed = np.zeros(0), dict[str, float](), list[str]()
     if order.kept.wanted:
-        course = _course(begun, trace, halt, order)
+        course = _course(started, trace, halt, order)
         if order.kept.section is not None:
-            row_times, rows, lost = _points(course, order.kept.section, begun, halt)
+            row_times, rows, missed = _points(course, order.kept.section, started, halt)
         else:
             numbers = followed_along(course, order.kept.reductions, {})
             values = come_to(numbers, order.kept.reductions, trace.t - order.t0, order.origin)
-            lost = not_held(numbers, order.kept.reductions, order.rtol, order.atol)
+            missed = not_held(numbers, order.kept.reductions, order.rtol, order.atol)
     message = message_of(trace.status, trace.t, order.end_of(k), order, trace)
-    found = Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
+    single = Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
     if trace.status not in AS_ASKED:
-        return found
-    doubts = [*([doubt_of(lost)] if lost else []), *unconfirmed(begun, trace, report=halt)]
-    doubts = _motion(begun, trace, doubts).doubts
-    return replace(found, message=doubted(message, doubts)) if doubts else found
+        return single
+    doubts = [*([doubt_of(missed)] if missed else []), *unconfirmed(started, trace, report=halt)]
+    doubts = _motion(started, trace, doubts).doubts
+    return replace(single, message=doubted(message, doubts)) if doubts else single
 
 
-def _motion(begun: StartedRun, trace: Trace, doubts: list[str]) -> Motion:
+def _motion(started: StartedRun, trace: Trace, doubts: list[str]) -> Motion:
     """The motion of a finished run, verified as `simulate` does it, with the times of the model."""
-    trace.origin, end = begun.request.origin, begun.request.t_end
-    begun = on_the_clock(begun)
-    trace.on_the_clock(begun.request.t_end, end)
-    return motion_of(begun, trace, doubts=doubts)
+    trace.origin, end = started.request.origin, started.request.t_end
+    started = on_the_clock(started)
+    trace.on_the_clock(started.request.t_end, end)
+    return motion_of(started, trace, doubts=doubts)
 
 
 def message_of(status: Status, t: float, end: float, order: Order, trace: Trace | None = None) -> str:
@@ -124,21 +125,21 @@ def message_of(status: Status, t: float, end: float, order: Order, trace: Trace 
     return f"stopped at t = {order.origin + t:.9g}, before {order.origin + end:g}: {text}"
 
 
-def _course(begun: StartedRun, trace: Trace, halt: Reporter, order: Order) -> Course:
+def _course(started: StartedRun, trace: Trace, halt: Reporter, order: Order) -> Course:
     """The steps with states inside them: the run is repeated with these as requested times, which changes no step."""
-    repeated = replace(begun.task, keep_steps=False, t_end=trace.t)
-    again = lambda times: driven(begun.loop, replace(repeated, times=times), halt).z_times
-    return course_of(begun.run, begun.flow, trace, order.method_alone, again, (order.rtol, order.atol), order.t0)
+    repeated = replace(started.task, keep_steps=False, t_end=trace.t)
+    states_at = lambda times: driven(started.loop, replace(repeated, times=times), halt).z_times
+    return course_of(started.run, started.flow, trace, order.method_alone, states_at, (order.rtol, order.atol), order.t0)
 
 
-def _points(course: Course, section: Reduction, begun: StartedRun, halt: Reporter) -> tuple[Array, Array, list[str]]:
+def _points(course: Course, section: Reduction, started: StartedRun, halt: Reporter) -> tuple[Array, Array, list[str]]:
     """Times (k,) and states (k, nq + nv) of a section, and its name if it missed the tolerance."""
-    found = passes(course, parts_of(section)[0], np.zeros(3))
+    crossings = passes(course, parts_of(section)[0], np.zeros(3))
     chosen = slice(section.skip, section.skip + section.count)
-    t, z = course.at(found.step[chosen], found.theta[chosen])
-    if begun.flow.projects and len(t):
-        z = driven(begun.loop, replace(begun.task, times=t, keep_steps=False), halt).z_times
-    return t[: len(z)], z[:, : course.run.form.nq + course.run.form.nv], ["section"] if found.carried[2] else []
+    t, z = course.at(crossings.step[chosen], crossings.theta[chosen])
+    if started.flow.projects and len(t):
+        z = driven(started.loop, replace(started.task, times=t, keep_steps=False), halt).z_times
+    return t[: len(z)], z[:, : course.run.form.nq + course.run.form.nv], ["section"] if crossings.carried[2] else []
 
 
 __all__ = ["Single", "make", "message_of"]

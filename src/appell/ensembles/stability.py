@@ -38,9 +38,9 @@ def refuse_unstable(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int
         return
     tableau, chosen = tableau_named(order.method), todo[:: max(1, len(todo) // STARTS_EXAMINED)][:STARTS_EXAMINED]
     p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
-    found = run._evaluate(_jacobian(slopes), [np.full(len(chosen), order.t0), inputs.states[chosen], p])["J"]
-    known = np.isfinite(found).all(axis=(1, 2))
-    for k, modes in zip(chosen[known], np.linalg.eigvals(found[known]), strict=True):
+    jacobians = run._evaluate(_jacobian(slopes), [np.full(len(chosen), order.t0), inputs.states[chosen], p])["J"]
+    finite = np.isfinite(jacobians).all(axis=(1, 2))
+    for k, modes in zip(chosen[finite], np.linalg.eigvals(jacobians[finite]), strict=True):
         steady = modes[modes.real <= 0.1 * np.abs(modes.imag)]
         growth = np.abs(stability(tableau, order.step * steady))
         if len(growth) and growth.max() > STABLE_GROWTH:
@@ -55,26 +55,26 @@ def refuse_unstable(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int
 @remembered
 def _jacobian(rhs: Fn) -> Fn:
     inputs = {port.name: (symbols(port.name, port.size), port.shape) for port in rhs.inputs}
-    at = [value for value, _ in inputs.values()]
-    n = at[1].numel()
-    return make_fn("slopes", inputs, {"J": (row_major(jacobian(apply(rhs, *at)["zd"], at[1])), (n, n))})
+    arguments = [value for value, _ in inputs.values()]
+    n = arguments[1].numel()
+    return make_fn("slopes", inputs, {"J": (row_major(jacobian(apply(rhs, *arguments)["zd"], arguments[1])), (n, n))})
 
 
 def stability(tableau: Tableau, z: NDArray[Any]) -> NDArray[np.complex128]:
     """The stability function R at complex numbers z."""
     with np.errstate(all="ignore"):
-        found = np.polynomial.polynomial.polyval(np.asarray(z, complex), _coefficients(tableau))
-    return np.where(np.isfinite(found), found, np.inf)  # powers of so large z overflow, and so does |R|
+        R = np.polynomial.polynomial.polyval(np.asarray(z, complex), _coefficients(tableau))
+    return np.where(np.isfinite(R), R, np.inf)  # powers of so large z overflow, and so does |R|
 
 
 @remembered
 def _coefficients(tableau: Tableau) -> Array:
     """(s + 1,) of R, from z⁰ on."""
-    power, found = np.ones(tableau.stages), [1.0]
+    power, coefficients = np.ones(tableau.stages), [1.0]
     for _ in range(tableau.stages):
-        found.append(float(tableau.B @ power))
+        coefficients.append(float(tableau.B @ power))
         power = tableau.A @ power
-    return np.array(found)
+    return np.array(coefficients)
 
 
 def _limit(tableau: Tableau) -> float:

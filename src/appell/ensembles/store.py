@@ -71,7 +71,7 @@ class Store:
         self.path, self.manifest = _expanded(path), {**manifest, "format": STORE_FORMAT}
         runs = self.manifest["runs"]
         _refuse_too_large(runs, layout)
-        self.values = {name: np.full((runs, *one.shape), one.fill, one.dtype) for name, one in layout.items()}
+        self.values = {name: np.full((runs, *array.shape), array.fill, array.dtype) for name, array in layout.items()}
         if "status" in self.values:
             self.values["status"][:] = int(Status.CANCELLED)
         self.messages: dict[int, str] = {}
@@ -108,20 +108,20 @@ class Store:
         """Checks that the manifest and Zarr's own files belong to this sweep; damaged ones are written again."""
         file, expected = self.path / MANIFEST, self._documents()
         text = read_plain(file)
-        known = None if text is None else unseal(text)
-        if text is not None and known is None:
-            known = _earlier(self.path, text)
-        if known is None:
+        manifest = None if text is None else unseal(text)
+        if text is not None and manifest is None:
+            manifest = _earlier(self.path, text)
+        if manifest is None:
             if text is not None or self._marks():
                 self.repaired.append("the manifest")
                 self._refuse_strange_marks()
-            known = {**self.manifest, "files": {name: checksum(data) for name, data in expected.items()}}
-            write_whole(file, seal(known))
-        _compare(self.path, known, self.manifest)
+            manifest = {**self.manifest, "files": {name: checksum(data) for name, data in expected.items()}}
+            write_whole(file, seal(manifest))
+        _compare(self.path, manifest, self.manifest)
         for name, data in expected.items():
-            there = read_plain(self.path / name)
-            if there is None or checksum(there) not in (checksum(data), known["files"].get(name)):
-                if there is not None or self._marks():
+            on_disk = read_plain(self.path / name)
+            if on_disk is None or checksum(on_disk) not in (checksum(data), manifest["files"].get(name)):
+                if on_disk is not None or self._marks():
                     self.repaired.append(name)
                 (self.path / name).parent.mkdir(parents=True, exist_ok=True)
                 write_whole(self.path / name, data)
@@ -140,11 +140,11 @@ class Store:
         runs, chunk = self.manifest["runs"], self.manifest["chunk"]
         with tempfile.TemporaryDirectory(prefix="appell-store-") as folder:
             group = self.zarr.open_group(folder, mode="w")
-            for name, one in self.layout.items():
-                fill = int(Status.CANCELLED) if name == "status" else one.fill
+            for name, array in self.layout.items():
+                fill = int(Status.CANCELLED) if name == "status" else array.fill
                 group.create_array(
-                    name, shape=(runs, *one.shape), chunks=(min(chunk, runs), *(max(1, n) for n in one.shape)),
-                    dtype=one.dtype, fill_value=fill, dimension_names=one.dims,
+                    name, shape=(runs, *array.shape), chunks=(min(chunk, runs), *(max(1, n) for n in array.shape)),
+                    dtype=array.dtype, fill_value=fill, dimension_names=array.dims,
                 )  # fmt: skip
             files = [p for p in Path(folder).rglob("zarr.json") if p.is_file()]
             return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(files)}
@@ -156,6 +156,7 @@ class Store:
         return set(self.finished)
 
     def _marks(self) -> list[int]:
+        """The chunks that have marks."""
         names = (p.name for p in (self.path / DONE).iterdir() if p.name.isascii() and p.name.isdecimal())
         return sorted(k for name in names if (k := int(name)) < self.manifest["chunks"] and name == self._mark(k).name)
 
@@ -169,8 +170,8 @@ class Store:
                 remove_plain(self._mark(chunk))
                 bad.append(str(chunk))
         if bad:
-            which = ", ".join(bad[:10]) + " …" * (len(bad) > 10)
-            self.repaired.append(f"chunk{'s' * (len(bad) > 1)} {which}")
+            listed = ", ".join(bad[:10]) + " …" * (len(bad) > 10)
+            self.repaired.append(f"chunk{'s' * (len(bad) > 1)} {listed}")
 
     def _take(self, chunk: int) -> bool:
         """Whether a chunk agrees with its mark; if so, it is added to the values."""
@@ -178,38 +179,38 @@ class Store:
         mark = None if text is None else unseal(text)
         if mark is None or mark.get("sweep") != self._sweep or mark.get("chunk") != chunk:
             return False
-        part, found = self._part(chunk), {}
+        runs, arrays = self._part(chunk), {}
         for name in self.layout:
             if os.path.lexists(file := self._file(name, chunk)) and not is_plain(file):
                 return False
             try:
-                found[name] = np.asarray(self.group[name][part])
+                arrays[name] = np.asarray(self.group[name][runs])
             except Exception:  # Zarr and its codecs raise all kinds of errors on damaged bytes
                 return False
-            if _checksum(found[name]) != mark["arrays"].get(name):
+            if _checksum(arrays[name]) != mark["arrays"].get(name):
                 return False
-        for name, values in found.items():
-            self.values[name][part] = values
+        for name, values in arrays.items():
+            self.values[name][runs] = values
         self.messages |= {int(k): text for k, text in mark["messages"].items()}
         return True
 
     def write(self, chunk: int, arrays: Mapping[str, NDArray[Any]], messages: Mapping[int, str]) -> None:
         """Writes the runs of a chunk to disk, then its mark."""
-        part = self._part(chunk)
+        runs = self._part(chunk)
         try:
             remove_plain(self._mark(chunk))
             for name in self.layout:
                 values = _plain_nan(arrays[name])
                 remove_plain(self._file(name, chunk))  # a leftover of a killed process
-                self.group[name][part] = values
-                self.values[name][part] = values
+                self.group[name][runs] = values
+                self.values[name][runs] = values
             self._sync(chunk)
             kinds, numbers = np.unique(arrays["status"], return_counts=True)
             mark = {
-                "chunk": chunk, "first": part.start, "sweep": self._sweep,
+                "chunk": chunk, "first": runs.start, "sweep": self._sweep,
                 "status": {Status(int(s)).name: int(n) for s, n in zip(kinds, numbers, strict=True)},
                 "messages": {str(k): text for k, text in messages.items()},
-                "arrays": {name: _checksum(self.values[name][part]) for name in self.layout},
+                "arrays": {name: _checksum(self.values[name][runs]) for name in self.layout},
             }  # fmt: skip
             write_whole(self._mark(chunk), seal(mark))
         except OSError as error:
@@ -226,10 +227,12 @@ class Store:
         return fingerprint([self.manifest[key] for key in ("model", "question", "versions")])
 
     def _part(self, chunk: int) -> slice:
+        """The runs of a chunk."""
         size = self.manifest["chunk"]
         return slice(chunk * size, min((chunk + 1) * size, self.manifest["runs"]))
 
     def _mark(self, chunk: int) -> Path:
+        """The path of the mark of a chunk."""
         return self.path / DONE / f"{chunk:06d}"
 
     def _file(self, name: str, chunk: int) -> Path:
@@ -251,7 +254,7 @@ class Store:
 
 
 def _refuse_too_large(runs: int, layout: Mapping[str, StoredArray]) -> None:
-    if missing := missing_memory(sum(runs * prod(one.shape) * one.dtype.itemsize for one in layout.values())):
+    if missing := missing_memory(sum(runs * prod(array.shape) * array.dtype.itemsize for array in layout.values())):
         raise ModelError(
             f"the results of {runs} runs take {missing}: keep less of each run (final states, or reductions), or make several"
             " sweeps"
@@ -259,6 +262,7 @@ def _refuse_too_large(runs: int, layout: Mapping[str, StoredArray]) -> None:
 
 
 def _expanded(path: str | Path) -> Path:
+    """The path with ~ expanded."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:  # ~ of an unknown user
@@ -266,6 +270,7 @@ def _expanded(path: str | Path) -> Path:
 
 
 def _make_folder(path: Path) -> None:
+    """Makes the folder of a store, unless it exists; refuses one with other contents."""
     try:
         if os.path.lexists(path) and not path.is_dir():
             raise ModelError(f"{path} is not a folder; give another one as store=")
@@ -284,10 +289,10 @@ def _is_begun(path: Path) -> bool:
 def _earlier(path: Path, text: bytes) -> dict[str, Any] | None:
     """Refuses a manifest of an earlier version; None for one that is damaged."""
     try:
-        known = json.loads(text)
+        record = json.loads(text)
     except ValueError:
         return None
-    if isinstance(known, dict) and "question" in known and "format" not in known and "sha256" not in known:
+    if isinstance(record, dict) and "question" in record and "format" not in record and "sha256" not in record:
         raise ModelError(
             f"the store {path} was written by an earlier appell, whose chunks have no checksums: read what is in it with"
             " xarray.open_zarr(store, consolidated=False), and give a new folder as store="
@@ -295,16 +300,17 @@ def _earlier(path: Path, text: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _compare(path: Path, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    if known.get("format", 0) > STORE_FORMAT:
-        raise ModelError(f"the store {path} was written by a newer appell ({known.get('versions', {}).get('appell')}); update")
-    for key, what in (("model", "model"), ("question", "question (values, starts, tolerances, keep= or chunk=)")):
-        if known.get(key) != wanted[key]:
-            whose = f"another {what}: {known.get('title', '?')}"
-            raise ModelError(f"the store {path} belongs to {whose}; give a new folder as store=")
-    if other := different(known.get("versions"), wanted["versions"]):
+def _compare(path: Path, record: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Refuses a store of another model, question or version."""
+    if record.get("format", 0) > STORE_FORMAT:
+        raise ModelError(f"the store {path} was written by a newer appell ({record.get('versions', {}).get('appell')}); update")
+    for key, subject in (("model", "model"), ("question", "question (values, starts, tolerances, keep= or chunk=)")):
+        if record.get(key) != expected[key]:
+            owner = f"another {subject}: {record.get('title', '?')}"
+            raise ModelError(f"the store {path} belongs to {owner}; give a new folder as store=")
+    if differences := different(record.get("versions"), expected["versions"]):
         raise ModelError(
-            f"the store {path} was begun with other versions ({other}), whose numbers may differ: go on with those,"
+            f"the store {path} was begun with other versions ({differences}), whose numbers may differ: go on with those,"
             " or give a new folder as store="
         )
 
@@ -318,6 +324,7 @@ def _plain_nan(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _checksum(values: NDArray[Any]) -> str:
+    """Checksum of an array, with its type and shape."""
     plain = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"), copy=False))
     return checksum(f"{plain.dtype.str} {plain.shape} ".encode() + plain.tobytes())
 

@@ -59,8 +59,8 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        many = self.many
-        return (*(len(values) for values in self.axes.values()), *((many,) if many else ()))
+        starts_each = self.many
+        return (*(len(values) for values in self.axes.values()), *((starts_each,) if starts_each else ()))
 
     @property
     def many(self) -> int:
@@ -77,8 +77,8 @@ class Grid:
         states = {str(s) for s in (*self.system.positions, *self.system.velocities)}
         starts: dict[Any, Any] = {text_of(k): np.asarray(v)[index[-1]] if np.ndim(v) else v for k, v in self.starts.items()}
         parameters: dict[Any, Any] = {text_of(k): v for k, v in self.parameters.items()}
-        for (name, values), where in zip(self.axes.items(), index, strict=False):
-            (starts if name in states else parameters)[name] = values[where]
+        for (name, values), positions in zip(self.axes.items(), index, strict=False):
+            (starts if name in states else parameters)[name] = values[positions]
         return starts, parameters
 
 
@@ -134,27 +134,27 @@ def sweep(
         for name, variable in probe.variables.items()
         if _stored(name, variable)
     }
-    with Store(store, _manifest(grid, task, size), layout) as place:
-        if place.repaired:
-            warn(f"the store {place.path} was damaged; written again: {'; '.join(place.repaired)}")
-        done = place.done()
-        left = [k for k in range(-(-grid.runs // size)) if k not in done]
+    with Store(store, _manifest(grid, task, size), layout) as opened:
+        if opened.repaired:
+            warn(f"the store {opened.path} was damaged; written again: {'; '.join(opened.repaired)}")
+        finished = opened.done()
+        remaining = [k for k in range(-(-grid.runs // size)) if k not in finished]
         report = reporter(progress, 0, grid.runs)
-        made = sum(min(size, grid.runs - k * size) for k in done)
+        runs_made = sum(min(size, grid.runs - k * size) for k in finished)
         try:
-            for k, arrays, messages in _made(task, grid, size, left, client):
+            for k, arrays, messages in _made(task, grid, size, remaining, client):
                 if (arrays["status"] == Status.CANCELLED).any():
                     raise KeyboardInterrupt
-                place.write(k, arrays, messages)
-                made += len(arrays["status"])
+                opened.write(k, arrays, messages)
+                runs_made += len(arrays["status"])
                 if report is not None:
-                    report(made)
+                    report(runs_made)
         except KeyboardInterrupt:
-            warn(f"stopped: {made} of {grid.runs} runs are done and stored; call ap.sweep again to go on")
+            warn(f"stopped: {runs_made} of {grid.runs} runs are done and stored; call ap.sweep again to go on")
         finally:
             if report is not None:
-                report.end(made)
-        return Motions(with_units(_dataset(grid, probe, place), system, units))
+                report.end(runs_made)
+        return Motions(with_units(_dataset(grid, probe, opened), system, units))
 
 
 @dataclass(frozen=True)
@@ -176,33 +176,34 @@ class _Task:
 def _chunk_of(task: _Task, grid: Grid, first: int, count: int) -> tuple[dict[str, NDArray[Any]], dict[int, str]]:
     """Arrays over the runs of a chunk, and the messages of runs that add to their status."""
     with silence():
-        found = task(grid, first, count)
-    arrays = {str(name): v.values for name, v in found.variables.items() if _stored(name, v)}
-    own = [STATUS_TEXT[Status(int(status))] for status in arrays["status"]]
-    said = map(str, found.message.values)
-    return arrays, {first + k: text for k, (text, usual) in enumerate(zip(said, own, strict=True)) if text != usual}
+        motions = task(grid, first, count)
+    arrays = {str(name): v.values for name, v in motions.variables.items() if _stored(name, v)}
+    defaults = [STATUS_TEXT[Status(int(status))] for status in arrays["status"]]
+    texts = map(str, motions.message.values)
+    return arrays, {first + k: text for k, (text, usual) in enumerate(zip(texts, defaults, strict=True)) if text != usual}
 
 
 def _stored(name: Any, variable: Any) -> bool:
-    given = variable.attrs.get("role") in ("parameter", "start")
-    return variable.dims[:1] == ("run",) and name not in ("run", "message") and not given
+    """Whether a variable has results of the runs, which are stored, and not what they were given."""
+    varied = variable.attrs.get("role") in ("parameter", "start")
+    return variable.dims[:1] == ("run",) and name not in ("run", "message") and not varied
 
 
 def _made(
-    task: _Task, grid: Grid, size: int, left: list[int], client: Any
+    task: _Task, grid: Grid, size: int, remaining: list[int], client: Any
 ) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
     """Yields (chunk, arrays, messages) as chunks finish."""
     if client is None:
-        for k in left:
+        for k in remaining:
             yield (k, *_chunk_of(task, grid, k * size, size))
         return
     from distributed import CancelledError, as_completed
 
     shared = client.scatter([task, grid], broadcast=True)
     window = 2 * max(1, sum(client.nthreads().values()))
-    waiting = iter(left)
+    waiting = iter(remaining)
     chunks: dict[str, int] = {}
-    lost = 0
+    repeated = 0
 
     def submitted(k: int) -> Any:
         future = client.submit(_chunk_of, *shared, k * size, size, pure=False)
@@ -214,8 +215,8 @@ def _made(
         try:
             arrays, messages = future.result()
         except CancelledError:  # the worker died before its result was fetched
-            lost += 1
-            if lost > CHUNKS_LOST_TO_WORKERS:
+            repeated += 1
+            if repeated > CHUNKS_LOST_TO_WORKERS:
                 raise
             queue.add(submitted(chunks.pop(future.key)))
             continue
@@ -226,14 +227,15 @@ def _made(
 
 def _start(key: Any, value: Any) -> Any:
     """An initial value, one number or an array."""
-    where = f"the start of {text_of(key)}"
-    return reals(value, where) if np.ndim(as_array(value, where)) else finite(value, where)
+    label = f"the start of {text_of(key)}"
+    return reals(value, label) if np.ndim(as_array(value, label)) else finite(value, label)
 
 
 def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
+    """The grid of a sweep, checked."""
     if not isinstance(over, Mapping) or not over:
         raise ModelError("over= maps parameters (or coordinates and velocities) to values, over={k: np.linspace(1, 2, 50)}")
-    known = {str(s) for s in (*system.parameters, *system.positions, *system.velocities)}
+    allowed = {str(s) for s in (*system.parameters, *system.positions, *system.velocities)}
     axes = {}
     for key, values in over.items():
         refuse_large(values, f"the values of {text_of(key)} in over=")
@@ -241,22 +243,22 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
             array = reals(values)
         except (TypeError, ValueError):
             raise ModelError(f"the values of {text_of(key)} in over= must be real numbers, not {shown(values)}") from None
-        if text_of(key) not in known:
-            names = ", ".join(sorted(known))
+        if text_of(key) not in allowed:
+            names = ", ".join(sorted(allowed))
             strange = f"over= names {text_of(key)}, which is neither a parameter nor a state of"
             raise ModelError(f"{strange} {system.name}; it has {names}")
         if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
             raise ModelError(f"the values of {text_of(key)} in over= are finite numbers in one dimension, not {array.shape}")
         axes[text_of(key)] = array
     runs = math.prod(len(values) for values in axes.values())
-    said = " × ".join(str(len(values)) for values in axes.values())
-    refuse_many(runs, f"a sweep of {said} = {runs} runs", width=8 * (len(axes) + system.nq + system.nv + 2))
-    for table, where in ((starts, "start="), (parameters, "parameters=")):
+    sizes = " × ".join(str(len(values)) for values in axes.values())
+    refuse_many(runs, f"a sweep of {sizes} = {runs} runs", width=8 * (len(axes) + system.nq + system.nv + 2))
+    for table, option in ((starts, "start="), (parameters, "parameters=")):
         if not isinstance(table, Mapping | None):
-            raise ModelError(f"{where} of a sweep maps symbols to values, not {type(table).__name__}")
-        both = [key for key in table or {} if text_of(key) in axes]
-        if both:
-            raise ModelError(f"{both[0]} is given by over= and by {where}; give it in one place")
+            raise ModelError(f"{option} of a sweep maps symbols to values, not {type(table).__name__}")
+        twice = [key for key in table or {} if text_of(key) in axes]
+        if twice:
+            raise ModelError(f"{twice[0]} is given by over= and by {option}; give it in one place")
     table = {text_of(k): _start(k, v) for k, v in (starts or {}).items()}
     lengths = {np.size(v) for v in table.values() if np.ndim(v)}
     if 0 in lengths:
@@ -270,11 +272,12 @@ def _grid(system: System, over: Any, starts: Any, parameters: Any) -> Grid:
 def _in_si(system: System, over: Any, start: Any, parameters: Any) -> tuple[Any, Any, Any, Mapping[str, Any]]:
     """The arguments of a sweep as numbers in SI, and the units in which they were given."""
     start, parameters, units = given_in_si(system, start, parameters)
-    _, over, more = given_in_si(system, None, over)
-    return over, start, parameters, {**units, **more}
+    _, over, more_units = given_in_si(system, None, over)
+    return over, start, parameters, {**units, **more_units}
 
 
 def _refuse_options(options: Mapping[str, Any]) -> None:
+    """Raises `ModelError` for options of `simulate_many` that a sweep does not have."""
     for name in ("product", "progress"):
         if name in options:
             raise ModelError(f"{name}= has no meaning inside a sweep")
@@ -288,6 +291,7 @@ def _refuse_options(options: Mapping[str, Any]) -> None:
 
 
 def _chunk(chunk: Any, runs: int) -> int:
+    """Number of runs of a chunk."""
     if chunk is None:
         return max(1, min(RUNS_PER_CHUNK, -(-runs // 8)))
     return whole(chunk, "chunk=, a number of runs,", 1)
@@ -295,16 +299,16 @@ def _chunk(chunk: Any, runs: int) -> int:
 
 def _manifest(grid: Grid, task: _Task, size: int) -> dict[str, Any]:
     """The identity of a sweep: equal digests and versions mean equal numbers."""
-    given = {name: value for name, value in sorted(task.options.items()) if name not in WITHOUT_EFFECT}
-    options = {name: _as_meant(name, value) for name, value in given.items()}
+    effective = {name: value for name, value in sorted(task.options.items()) if name not in WITHOUT_EFFECT}
+    options = {name: _as_meant(name, value) for name, value in effective.items()}
     starts = {name: np.asarray(value, dtype=float) for name, value in grid.starts.items()}
-    meant = {name: _registered(value) for name, value in given.items()}
-    question = [list(grid.axes.items()), starts, grid.parameters, task.until, size, options, meant]
-    said = {name: str(value)[:200] for name, value in options.items()}
+    definitions = {name: _registered(value) for name, value in effective.items()}
+    question = [list(grid.axes.items()), starts, grid.parameters, task.until, size, options, definitions]
+    texts = {name: str(value)[:200] for name, value in options.items()}
     over = {name: f"{len(values)} values" for name, values in grid.axes.items()}
     return {
         "title": f"{grid.runs} motions of {grid.system.name}", "model": model_digest(grid.system),
-        "question": fingerprint(*question), "asked": {"over": over, "until": task.until, "options": said},
+        "question": fingerprint(*question), "asked": {"over": over, "until": task.until, "options": texts},
         "runs": grid.runs, "chunk": size, "chunks": -(-grid.runs // size),
         "versions": numerical_versions(),
     }  # fmt: skip
@@ -315,7 +319,7 @@ def _registered(value: Any) -> Any:
     if isinstance(value, Reduction):
         return meaning(value)
     if isinstance(value, Mapping):
-        return {text_of(key): _registered(one) for key, one in value.items()}
+        return {text_of(key): _registered(entry) for key, entry in value.items()}
     return TABLEAUX.get(value, SERIES.get(value)) if isinstance(value, str) else None
 
 
@@ -335,37 +339,37 @@ def model_digest(system: System) -> str:
     return fingerprint(system, form.select(*names).digest)
 
 
-def _dataset(grid: Grid, probe: xr.Dataset, place: Store) -> xr.Dataset:
+def _dataset(grid: Grid, probe: xr.Dataset, opened: Store) -> xr.Dataset:
     """The arrays of the store with the axes of the grid as dimensions."""
     import xarray as xr
 
     names = UniqueNames()
-    for taken, variable in probe.variables.items():
+    for reserved, variable in probe.variables.items():
         if variable.attrs.get("role") not in ("parameter", "start"):
-            names(str(taken))
+            names(str(reserved))
     states = {str(s) for s in (*grid.system.positions, *grid.system.velocities)}
     dims = {names(f"{name}_start" if name in states else name): name for name in grid.axes}
     lead = (*dims, *(("start",) if grid.many else ()))
-    arrays, shape = place.values, grid.shape
+    arrays, shape = opened.values, grid.shape
     message = np.full(grid.runs, "", dtype=object)
     status = arrays["status"]
-    for one in np.unique(status):
-        message[status == one] = STATUS_TEXT[Status(int(one))]
-    for k, text in place.messages.items():
+    for code in np.unique(status):
+        message[status == code] = STATUS_TEXT[Status(int(code))]
+    for k, text in opened.messages.items():
         message[k] = text
     variables: dict[str, Any] = {"message": (lead, message.reshape(shape))}
     for name, values in arrays.items():
-        old = probe.variables[name]
-        variables[name] = ((*lead, *old.dims[1:]), values.reshape(*shape, *values.shape[1:]), old.attrs)
+        template = probe.variables[name]
+        variables[name] = ((*lead, *template.dims[1:]), values.reshape(*shape, *values.shape[1:]), template.attrs)
     coordinates: dict[str, Any] = {
         new: (new, grid.axes[name], {"symbol": name, "units": "SI", "long_name": name}) for new, name in dims.items()
     }
     for name, variable in probe.variables.items():
         if variable.dims and variable.dims[0] != "run":
             coordinates[str(name)] = (variable.dims, variable.values, variable.attrs)
-    attrs = {**probe.attrs, "title": place.manifest["title"], "parameters": json_text(grid.parameters)}
-    if place.repaired:
-        attrs["repaired"] = "; ".join(place.repaired)
+    attrs = {**probe.attrs, "title": opened.manifest["title"], "parameters": json_text(grid.parameters)}
+    if opened.repaired:
+        attrs["repaired"] = "; ".join(opened.repaired)
     return xr.Dataset(variables, coordinates, attrs).set_coords([n for n in ("t",) if n in variables])
 
 

@@ -16,10 +16,10 @@ LANE_HALVINGS = 64
 def wall_bounds_text(walls: WallFunctions, nz: int, degree: int, *, holds: bool) -> list[str]:
     """The source for states of nz numbers and steps of a degree; holds: whether lanes handle contact."""
     reactions = walls.reactions if holds else None
-    found = [interval_text(), finder_text(walls.shapes, nz, degree, range(walls.followed) if reactions else ())]
+    sources = [interval_text(), finder_text(walls.shapes, nz, degree, range(walls.followed) if reactions else ())]
     sizes = {"BOUND_PARTS": 4 * LANE_HALVINGS, "LANE_HALVINGS": LANE_HALVINGS, "LANE_BOUNDS": int(reactions is not None)}
-    found += [f"#define {name} {value}" for name, value in sizes.items()]
-    return [*found, isolate_text(reactions)] if reactions else found
+    sources += [f"#define {name} {value}" for name, value in sizes.items()]
+    return [*sources, isolate_text(reactions)] if reactions else sources
 
 
 __all__ = ["wall_bounds_text"]

@@ -43,12 +43,13 @@ def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
 
 @remembered
 def _made(form: NormalForm, system: System, motion: Flow, policy: Policy) -> WallFunctions:
+    """The wall functions, made once and remembered."""
     state = FlowState.full(form, motion.has_work)
     shapes = gap_shapes(face_table(system, form, state.size))
-    guards, blows, hold = _guards(form, state), _blows(form, state), _hold(form, state)
+    guards, impacts, hold = _guards(form, state), _blows(form, state), _hold(form, state)
     reactions = reaction_guards(form, policy)
     settle, bounds = _settle(form, state), _bounds(form, state)
-    return WallFunctions(guards, blows, hold, settle, bounds, _lowest(form), shapes, reactions, form.nq + form.nv)
+    return WallFunctions(guards, impacts, hold, settle, bounds, _lowest(form), shapes, reactions, form.nq + form.nv)
 
 
 def _bounds(form: NormalForm, state: FlowState) -> Fn:
@@ -57,8 +58,8 @@ def _bounds(form: NormalForm, state: FlowState) -> Fn:
     td, qd = symbols("td", 1), symbols("qd", form.nq)
     y = column(form["g"], derivative_along(form["g"], [t, q], [td, qd]))
     ports = {"t": (t, ()), "q": (q, (form.nq,)), "td": (td, ()), "qd": (qd, (form.nq,)), "p": (p, (p.numel(),))}
-    found = ranges(make_fn("gaps", ports, {"y": (y, (y.numel(),))}), ("td", "p"))
-    return replace(found, name="bounds")
+    box_bounds = ranges(make_fn("gaps", ports, {"y": (y, (y.numel(),))}), ("td", "p"))
+    return replace(box_bounds, name="bounds")
 
 
 def _lowest(form: NormalForm) -> Fn:
@@ -103,13 +104,14 @@ def _responses(form: NormalForm) -> list[Value]:
 
 def _struck(form: NormalForm, state: FlowState, dv: Value) -> Value:
     """Δz of a jump of the velocities; its work is the jump of H."""
-    parts = [zeros(form.nq), dv]
+    blocks = [zeros(form.nq), dv]
     if state.has_work:
-        parts.append(substitute(form["H"], [form.inputs["v"]], [form.inputs["v"] + dv]) - form["H"])
-    return column(*parts)
+        blocks.append(substitute(form["H"], [form.inputs["v"]], [form.inputs["v"] + dv]) - form["H"])
+    return column(*blocks)
 
 
 def _stacked(rows: list[Value], state: FlowState) -> tuple[Value, tuple[int, int]]:
+    """One row for each face, with the shape, (faces, nz)."""
     return row_major(block_matrix([[row.T] for row in rows])), (len(rows), state.size)
 
 
@@ -138,8 +140,8 @@ def _hold(form: NormalForm, state: FlowState) -> Fn:
 def _settle(form: NormalForm, state: FlowState) -> Fn:
     """Newton's corrections onto one face: of positions, Δq = −g_i N u_i, and of velocities, Δv = −ġ_i u_i with its work."""
     responses = _responses(form)
-    rest = zeros(state.size - form.nq)
-    positions = [column(-form["g"][i] * (form["N"] @ u), rest) for i, u in enumerate(responses)]
+    others = zeros(state.size - form.nq)
+    positions = [column(-form["g"][i] * (form["N"] @ u), others) for i, u in enumerate(responses)]
     velocities = [_struck(form, state, -form["g_d"][i] * u) for i, u in enumerate(responses)]
     outputs = {"position": _stacked(positions, state), "velocity": _stacked(velocities, state)}
     return make_fn("settle", inputs_of(form, state), outputs)

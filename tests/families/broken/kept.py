@@ -71,8 +71,8 @@ BREAKAGES = [
     Breakage(
         "the order in which options are written belongs to the question of a sweep",
         "ensembles/sweep.py",
-        '    meant = {name: _registered(value) for name, value in given.items()}\n',
-        '    meant = [_registered(value) for value in task.options.values()]\n',
+        '    definitions = {name: _registered(value) for name, value in effective.items()}\n',
+        '    definitions = [_registered(value) for value in task.options.values()]\n',
         {
             "unusable_runs.options_in_any_order": (0, 1),
         },

@@ -161,9 +161,9 @@ BREAKAGES = [
     Breakage(
         "first-order states start alike in all runs of an ensemble",
         "ensembles/inputs.py",
-        '        state[:, place[text_of(key)]] = value\n',
-        '        alike = len(system.coordinates) <= place[text_of(key)] < system.nq\n'
-        '        state[:, place[text_of(key)]] = np.ravel(value)[0] if alike else value\n',
+        '        state[:, index_of[text_of(key)]] = value\n',
+        '        alike = len(system.coordinates) <= index_of[text_of(key)] < system.nq\n'
+        '        state[:, index_of[text_of(key)]] = np.ravel(value)[0] if alike else value\n',
         {
             "first_order.machines_in_lanes": (0, 4),
         },
