@@ -3,6 +3,7 @@
 From T(t, q, v), with p = T_v (Lagrange in quasi-velocities; C from the kinematics, zero for v = q̇):
 
     M = T_vv          h = p_q q̇ + p_t − NᵀT_q − Cᵀp                      valid where (I − N N⁺)(Ṅ − ∂_q(N v + n0)N) = 0
+                                                                         and N has full column rank, unless C = 0
 
 From bodies (Appell: M a + h = ∂S/∂a), for any kinematics:
 
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appell.errors import ModelError
 from appell.graph import make_fn
@@ -27,6 +29,7 @@ from appell.graph.algebra import Value, column, derivative_along, gradient, hess
 from appell.model import RigidBody, System
 from appell.normal_form.kinematic_map import Kinematics
 from appell.normal_form.sampling import finite_samples, no_values, place_of
+from appell.rows import rank, unit_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +51,18 @@ class InertiaTerms:
 def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
     """M and h from T where that is valid, otherwise from the bodies."""
     C, defect = kin.structure()
-    if is_zero(defect) or _vanishes(defect, system, kin):
+    moves = is_zero(kin.twist()) or _moves(system, kin)
+    if moves and (is_zero(defect) or _vanishes(defect, system, kin)):
         return _from_kinetic(system, kin, C)
     if system.kinetic_given == 0 and system.bodies:
         return _from_bodies(system, kin)
+    if not moves:
+        raise ModelError(
+            f"kinematics= let {', '.join(map(str, system.velocities))} move the coordinates in fewer directions than there are"
+            " velocities, so the coordinates do not tell how these velocities turn into each other, and T in them is not"
+            " enough. List the coordinates that are missing (all angles of an attitude or ap.quaternion, all components of a"
+            " position), or describe the inertia by bodies= (Particle, RigidBody)"
+        )
     raise ModelError(
         "kinematics= hide a nonholonomic constraint: the speeds cannot reach every q̇, and T restricted to them loses"
         " terms. Give T in the velocities x.d together with the constraint, or describe the inertia by bodies="
@@ -59,16 +70,28 @@ def inertia_of(system: System, kin: Kinematics) -> InertiaTerms:
     )
 
 
+def _moves(system: System, kin: Kinematics) -> bool:
+    """Whether N has full column rank, so that C exists, at some random state or near the system's `sample`."""
+    out = [out["N"] for out in _examined({"N": kin.N}, system, kin)]
+    return any(rank(unit_rows(N).T) == system.nv for N in out)
+
+
 def _vanishes(defect: Value, system: System, kin: Kinematics) -> bool:
     """Whether the defect of the kinematics is only rounding of its terms, at random states or near the system's `sample`."""
+    rate, slope = kin.twist_terms()
+    values = {"defect": defect, "rate": rate, "slope": slope}
+    size = lambda out: np.abs(out["rate"]).max() + np.abs(out["slope"]).max()  # size of the terms before they cancel
+    return all(np.abs(out["defect"]).max() <= 1e-9 * size(out) for out in _examined(values, system, kin))
+
+
+def _examined(values: dict[str, Value], system: System, kin: Kinematics) -> list[dict[str, NDArray[np.float64]]]:
+    """Matrices of the kinematics at states with values."""
     inputs = {"t": (kin.t, ())} | {x: (getattr(kin, x), (getattr(kin, x).numel(),)) for x in ("q", "v", "p")}
-    values = dict(zip(("defect", "rate", "slope"), (defect, *kin.twist_terms()), strict=True))
-    fn = make_fn("defect", inputs, {name: (value, value.shape) for name, value in values.items()})
+    fn = make_fn("examined", inputs, {name: (value, value.shape) for name, value in values.items()})
     samples = [out for _, out in finite_samples(fn, count=5, around=place_of(system))]
     if not samples:
         raise no_values(system, "kinematics")
-    size = lambda out: np.abs(out["rate"]).max() + np.abs(out["slope"]).max()  # size of the terms before they cancel
-    return all(np.abs(out["defect"]).max() <= 1e-9 * size(out) for out in samples)
+    return samples
 
 
 def _from_kinetic(system: System, kin: Kinematics, C: Value) -> InertiaTerms:

@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import ConstraintError, ModelError
-from appell.graph.algebra import depends
+from appell.graph import make_fn
+from appell.graph.algebra import depends, gradient
+from appell.jets import jets_of, nodes_of
 from appell.model import System
+from appell.model.jumps import KINKED
 from appell.normal_form.manifold import normalise, project, relative, residuals
 from appell.normal_form.mechanics_table import mechanics
 from appell.normal_form.nearest import nearest
 from appell.normal_form.normal_form import NormalForm, normal_form
-from appell.normal_form.sampling import finite_samples, no_values, random_inputs
+from appell.normal_form.sampling import WIDE_BOX, finite_samples, no_values, random_inputs
 from appell.rows import (
     EMPTY,
     MASSLESS,
@@ -41,7 +44,7 @@ def judge(system: System) -> None:
     if moves and not system.constraints:  # nothing else to check
         return
     form = normal_form(system)
-    _check_degree(form)
+    _check_degree(system, form)
     names = ["A", "A_size", "a0", "W", "A0", "f0", "A1", "f1", *(["r", "r_a"] if form.gauss else []), *([] if moves else ["M"])]
     samples = list(finite_samples(form.select(*names), count=6, quaternions=form.quaternions, around=form.around))
     if not samples:
@@ -53,21 +56,25 @@ def judge(system: System) -> None:
         _check_reactions(form, samples)
 
 
-def _check_degree(form: NormalForm) -> None:
-    """M = T_vv must not contain the velocities."""
-    if not depends(form["M"], form.inputs["v"]):
+def _check_degree(system: System, form: NormalForm) -> None:
+    """T must be of degree two in the velocities: p(v) − p(w) = M(v) (v − w), p = T_v, also where they change sign."""
+    pieces = nodes_of(system.kinetic, *KINKED) if form.route != "tree" else ()
+    if not depends(form["M"], form.inputs["v"]) and not any(s.level for atom in pieces for s in jets_of(atom)):
         return
-    fn, rng = form.select("M"), np.random.default_rng(3)
-    for inputs, out in finite_samples(fn, count=4, around=form.around):
-        other_inputs = [
-            x if port.name != "v" else y for port, x, y in zip(fn.inputs, inputs, random_inputs(fn, rng), strict=True)
-        ]
-        M, M_other = out["M"], fn(*other_inputs)["M"]
-        if np.isfinite(M_other).all() and np.abs(M - M_other).max() > 1e-9 * max(np.abs(M).max(), np.abs(M_other).max()):
-            raise ModelError(
-                "the kinetic energy is not of degree at most 2 in the velocities; Lagrange's equations of mechanics need"
-                " T = T2 + T1 + T0 (other forces go into forces=)"
-            )
+    inputs = {x: (value, (value.numel(),)) for x, value in form.inputs.items() if x in ("q", "v", "p")}
+    momenta = gradient(form["T"], form.inputs["v"])
+    outputs = {"M": (form["M"], (form.nv, form.nv)), "momenta": (momenta, (form.nv,))}
+    fn, rng = make_fn("degree", {"t": (form.inputs["t"], ())} | inputs, outputs), np.random.default_rng(3)
+    for (t, q, v, p), out in finite_samples(fn, count=4, quaternions=form.quaternions, around=form.around):
+        for w in (-v, random_inputs(fn, rng)[2], WIDE_BOX * random_inputs(fn, rng)[2]):
+            other, change = fn(t, q, w, p), out["M"] @ (v - w)
+            left = out["momenta"] - other["momenta"] - change
+            size = max(np.abs(x).max() for x in (out["momenta"], other["momenta"], np.abs(out["M"]) @ np.abs(v - w)))
+            if np.isfinite(left).all() and np.abs(left).max() > 1e-9 * size:
+                raise ModelError(
+                    "the kinetic energy is not of degree at most 2 in the velocities; Lagrange's equations of mechanics need"
+                    " T = T2 + T1 + T0 (other forces go into forces=)"
+                )
 
 
 def _empty_rows(form: NormalForm, samples: list[Sample]) -> None:

@@ -189,10 +189,28 @@ BREAKAGES = [
     Breakage(
         "the degree of the kinetic energy is judged in kilograms",
         "normal_form/model_check.py",
-        '1e-9 * max(np.abs(M).max(), np.abs(M_other).max())',
-        '1e-9 * (1 + np.abs(M).max())',
+        '> 1e-9 * size:',
+        '> 1e-9 * (1 + size):',
         {
             "heavy_bodies.energies_of_a_higher_degree_are_refused": (4,),
+        },
+    ),
+    Breakage(
+        "velocities that the coordinates do not tell apart have brackets by rounding",
+        "normal_form/inertia_terms.py",
+        'moves = is_zero(kin.twist()) or _moves(system, kin)',
+        'moves = True',
+        {
+            "lost_directions.velocities_without_their_coordinates": (0, 1, 2),
+        },
+    ),
+    Breakage(
+        "a kinetic energy has degree two if its second derivatives are constant",
+        "normal_form/model_check.py",
+        'if not depends(form["M"], form.inputs["v"]) and not any(s.level for atom in pieces for s in jets_of(atom)):',
+        'if not depends(form["M"], form.inputs["v"]):',
+        {
+            "lost_directions.energies_with_kinks": (1, 2, 3),
         },
     ),
 ]
