@@ -132,14 +132,14 @@ def test_many_periods_are_fitted_in_windows(guess):
 
 
 def test_without_windows_many_periods_end_in_a_wrong_minimum(monkeypatch):
-    monkeypatch.setattr(fit_search.FitSearch, "_grown", lambda *_: [])
+    monkeypatch.setattr(fit_search.FitSearch, "_by_windows", lambda *_: [])
     found = many_periods(150.0)
     assert found.values["k"] > 120 and not found.ok and "not noise" in found.message
 
 
 def test_windows_are_not_begun_where_only_noise_is_left(system, monkeypatch):
     """A noise of half the amplitude leaves a third of the variance; one of a twentieth in a wrong minimum leaves a motion."""
-    monkeypatch.setattr(fit_search.FitSearch, "_grown", lambda *_: pytest.fail("windows"))
+    monkeypatch.setattr(fit_search.FitSearch, "_by_windows", lambda *_: pytest.fail("windows"))
     motion = ap.simulate(system, {theta: 1.1}, 5.0, VALUES, times=TIMES)
     record = {"t": TIMES, theta: motion[theta] + 0.4 * np.random.default_rng(3).normal(size=len(TIMES))}
     found = ap.fit(system, record, [l], {theta: 1.1}, {**VALUES, l: 0.85})

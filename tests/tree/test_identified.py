@@ -9,7 +9,7 @@ import appell as ap
 from appell.errors import ModelError
 from appell.tree import Inertia, Joint, place
 from appell.tree.base_parameters import _by_rank, _stacked
-from appell.tree.identified import _plain
+from appell.tree.identified import _plain_least_squares
 
 pin = pytest.importorskip("pinocchio")
 peer = pytest.importorskip("tests.tree.pinocchio_peer")
@@ -148,6 +148,6 @@ def test_errors_are_right_with_few_samples_and_unequal_noise():
     for _ in range(100):
         q, v, a = arm.random(rng, 15), 2 * rng.normal(size=(15, 3)), 5 * rng.normal(size=(15, 3))
         tau = arm.inverse_dynamics(q, v, a) + 0.1 * 10 ** rng.uniform(-1, 1, 3) * rng.normal(size=(15, 3))
-        _, beta, errors, _ = _plain(arm.regressor(q, v, a)[:, :, list(base.independent)], tau, None)
+        _, beta, errors, _ = _plain_least_squares(arm.regressor(q, v, a)[:, :, list(base.independent)], tau, None)
         shares.append((beta - base.matrix @ arm.dynamic_parameters) / errors)
     assert np.sqrt(np.mean(np.square(shares))) < 1.16, np.sqrt(np.mean(np.square(shares)))

@@ -64,7 +64,7 @@ class Excess:
 
 def excesses(found: MeshSolution) -> list[Excess]:
     """Violations between the nodes of a plan, the largest first."""
-    return sorted((excess for excess in _every(found) if excess.amount > 0), key=lambda excess: -excess.largest)
+    return sorted((excess for excess in _all_excesses(found) if excess.amount > 0), key=lambda excess: -excess.largest)
 
 
 def said_between_nodes(found: MeshSolution, over: Sequence[Excess], tolerance: float) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def said_between_nodes(found: MeshSolution, over: Sequence[Excess], tolerance: f
     return tuple(excess.said(durations, tolerance) for excess in over)
 
 
-def _every(solution: MeshSolution) -> list[Excess]:
+def _all_excesses(solution: MeshSolution) -> list[Excess]:
     """All bounds and relations of a plan between its nodes."""
     model, planned = solution.transcription.model, solution.planned
     shared = np.concatenate([[phase.duration for phase in planned.phases], planned.unknown, planned.integrals])
@@ -83,14 +83,17 @@ def _every(solution: MeshSolution) -> list[Excess]:
         tau = (phase.breaks[:-1, None] + np.diff(phase.breaks)[:, None] * INSIDE).ravel()
         w = np.hstack([phase.states_at(tau), phase.rest_at(tau)])
         scales = solution.program.row_scales[solution.transcription.rows[0][k]]
-        values = {**_named(model.request, functions, w), **_along(functions, phase, tau, w, shared, solution.numbers, scales)}
+        values = {
+            **_bounded_values(model.request, functions, w),
+            **_relation_values(functions, phase, tau, w, shared, solution.numbers, scales),
+        }
         tables.append({key: (*pair, t0 + tau * phase.duration) for key, pair in values.items()})
         t0 += phase.duration
     keys = dict.fromkeys(key for table in tables for key in table)
     return [_excess(key, tables, [len(phase.breaks) - 1 for phase in planned.phases]) for key in keys]
 
 
-def _named(request: Any, functions: PhaseFunctions, w: Array) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
+def _bounded_values(request: Any, functions: PhaseFunctions, w: Array) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
     """(text, whether of states) → values, (lower, upper) and size of what has bounds of its own."""
     graph = functions.graph
     names = [*request.states, *request.system.accelerations]
@@ -103,7 +106,7 @@ def _named(request: Any, functions: PhaseFunctions, w: Array) -> dict[tuple[str,
     return bounded
 
 
-def _along(
+def _relation_values(
     functions: PhaseFunctions, phase: PlannedPhase, tau: Array, w: Array, shared: Array, numbers: Array, scales: Array
 ) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
     """(text, whether of states) → values, (lower, upper) and size of the relations along the motion."""
@@ -163,11 +166,11 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
     rows_by_text = {row.text: row for row in (*rows, *request.along)}
     allowed, motion = {time, *request.states, *motion.system.parameters}, replace(motion, sampler=polynomials)
     thin = []
-    for excess in _every(found):
+    for excess in _all_excesses(found):
         row = rows_by_text.get(excess.text)
         if row is None or not excess.of_states or not row.expression.free_symbols <= allowed:
             continue
-        stretches = [*_outside(row, motion, tolerance * excess.size)]
+        stretches = [*_violated_stretches(row, motion, tolerance * excess.size)]
         if stretches:
             times, violation = (np.concatenate(x) for x in zip(*stretches, strict=True))
             k = int(violation.argmax())
@@ -176,7 +179,7 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
     return thin
 
 
-def _outside(row: BoundedExpression, motion: Motion, slack: float) -> Iterator[tuple[Array, Array]]:
+def _violated_stretches(row: BoundedExpression, motion: Motion, slack: float) -> Iterator[tuple[Array, Array]]:
     """(times, violation there) for each interval of a motion on which a relation is violated by more than `slack`."""
     for bound, sign in ((row.lower, 1.0), (row.upper, -1.0)):
         if not np.isfinite(bound):

@@ -66,9 +66,9 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
         raise ModelError(f"phases= is 'auto', 'any' or a list of tuples of names, such as [('floor',), ()], not {shown(given)}")
     phases: list[ContactPhase] = []
     for k, item in enumerate(given):
-        if _alone(item):
+        if _is_struck_face(item):
             name = _face(system, _name(item))
-            if not 0 < k < len(given) - 1 or _alone(given[k + 1]) or _alone(given[k - 1]):
+            if not 0 < k < len(given) - 1 or _is_struck_face(given[k + 1]) or _is_struck_face(given[k - 1]):
                 raise ModelError(
                     f"phases= has {shown(name)} by itself, a face that is struck between two phases; "
                     f"a phase is ({shown(name)},)"
@@ -80,12 +80,12 @@ def read_phases(system: System, given: Any) -> tuple[ContactPhase, ...]:
                 " that is struck between two phases stands by its name"
             )
         struck = given[k + 1] if k + 1 < len(given) else None
-        struck_face = _face(system, _name(struck)) if _alone(struck) else None
+        struck_face = _face(system, _name(struck)) if _is_struck_face(struck) else None
         phases.append(contact_phase(system, tuple(item), struck_face))
     return tuple(phases)
 
 
-def _alone(item: Any) -> bool:
+def _is_struck_face(item: Any) -> bool:
     """Whether an entry of `phases=` is a face, by itself or by its name, that is struck between two phases."""
     return isinstance(item, str) or hasattr(item, "multiplier")
 
@@ -137,7 +137,7 @@ def contact_phase(system: System, items: tuple[Any, ...], struck: str | None) ->
     faces = [face.name for face in smooth.unilateral]
     form = normal_form(smooth, tuple(faces.index(name) for name in closed if name in faces))
     press = [BoundedExpression(_multiplier(system, name), 0.0, np.inf, f"'{name}' presses") for name in closed]
-    rows, reactions = _of_frictions(system, states, form)
+    rows, reactions = _friction_rows(system, states, form)
     return ContactPhase(tuple(closed), states, smooth, form, (*press, *rows), reactions, struck)
 
 
@@ -180,7 +180,7 @@ def _read_names(system: System, names: Sequence[str]) -> tuple[list[str], dict[s
     return closed, {name: states[name] for name in frictions}
 
 
-def _of_frictions(
+def _friction_rows(
     system: System, states: Mapping[str, str], form: NormalForm
 ) -> tuple[list[BoundedExpression], dict[Any, Any]]:
     """|λ_T| <= μ_s Λ_N for sticking, s of one sign for sliding; and λ_T of frictions that do not stick."""

@@ -208,12 +208,12 @@ class DesignSearch:
                 if self.watch.interrupted or not np.isfinite(self.value(self.goal, begin)):
                     continue
                 tried.append(self._downhill(self._attempt(begin), rng))
-                self._tell(tried[-1])
+                self._report(tried[-1])
         tried = tried or [AttemptedDesign(False, np.inf, "interrupted", guess, guess)]
         tried.sort(key=lambda attempt: (not attempt.ok, 0.0 if attempt.ok else attempt.violation, attempt.objective))
         return self._finished(tried)
 
-    def _tell(self, attempt: AttemptedDesign) -> None:
+    def _report(self, attempt: AttemptedDesign) -> None:
         if self.prints_progress:
             from rich import print as show
 
@@ -267,7 +267,7 @@ class DesignSearch:
         for _ in range(MOST_BENT):
             if not attempt.ok or self.watch.interrupted:
                 break
-            candidates = (self._attempt(x) for x in self._beside(attempt, rng) if np.isfinite(self.value(self.goal, x)))
+            candidates = (self._attempt(x) for x in self._guesses_beside(attempt, rng) if np.isfinite(self.value(self.goal, x)))
             better = next(
                 (candidate for candidate in candidates if candidate.ok and candidate.objective < attempt.objective), None
             )
@@ -276,18 +276,18 @@ class DesignSearch:
             attempt = better
         return attempt
 
-    def _beside(self, attempt: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
+    def _guesses_beside(self, attempt: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
         """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature or, if the
         search ended where it began, at random where the goal is lower."""
         low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
-        direction = self._bent(attempt.theta)
+        direction = self._downward_direction(attempt.theta)
         if direction is not None:
             yield from (np.clip(attempt.theta + sign * direction, low, high) for sign in (BENT_STEP, -BENT_STEP))
         elif attempt.idle:
             guesses = (self._random(rng) for _ in range(MOST_BENT))
             yield from (theta for theta in guesses if self.value(self.goal, theta) < attempt.objective)
 
-    def _bent(self, theta: Array) -> Array | None:
+    def _downward_direction(self, theta: Array) -> Array | None:
         """A direction in which the goal bends downwards, on the conditions that hold as equations; None at a minimum.
 
         ∂²(J − λᵀc)/∂θ² by differences of slopes, on the null space of ∂c/∂θ.

@@ -200,7 +200,7 @@ def _slopes_at_end(rows: RowsAtEnd, z: Array) -> tuple[Array, Array, Array]:
     position_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
     velocity_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.kept]
     slopes = _row_slopes(form)(rows.t, z[:nq], z[nq:], rows.p)
-    unit = np.array([_unit(z, group) for group in form.quaternions]).reshape(-1, len(z))
+    unit = np.array([_quaternion_row(z, group) for group in form.quaternions]).reshape(-1, len(z))
     zeros = np.zeros((len(unit), len(rows.p)))
     by_z = np.vstack([slopes["f0_z"][position_rows], unit, slopes["f1_z"][velocity_rows]])
     by_p = np.vstack([slopes["f0_p"][position_rows], zeros, slopes["f1_p"][velocity_rows]])
@@ -221,7 +221,7 @@ def _row_slopes(form: NormalForm) -> Fn:
     return make_fn("row_slopes", inputs, table)
 
 
-def _unit(z: Array, group: tuple[int, ...]) -> Array:
+def _quaternion_row(z: Array, group: tuple[int, ...]) -> Array:
     row = np.zeros(len(z))
     row[list(group)] = z[list(group)]
     return row
@@ -230,15 +230,15 @@ def _unit(z: Array, group: tuple[int, ...]) -> Array:
 def _dependent(rows: Array, fixed: Mask, space: Array) -> tuple[Mask, Array]:
     """Which of the marked unit vectors lie in the span of the rows and of the marked ones before them, and the basis of it."""
     for row in rows:
-        space = _widened(space, row, IMPLIED)[0]
+        space = _with_row(space, row, IMPLIED)[0]
     dependent = np.zeros(len(fixed), dtype=bool)
     for i in np.flatnonzero(fixed):
-        space, outside = _widened(space, np.eye(len(fixed))[i], IMPLIED)
+        space, outside = _with_row(space, np.eye(len(fixed))[i], IMPLIED)
         dependent[i] = not outside
     return dependent, space
 
 
-def _widened(space: Array, row: Array, threshold: float) -> tuple[Array, bool]:
+def _with_row(space: Array, row: Array, threshold: float) -> tuple[Array, bool]:
     """The orthonormal basis of a space and a row, and whether the row was outside of it."""
     wider = with_direction(space, row, threshold)
     return (space, False) if wider is None else (wider, True)
@@ -251,7 +251,7 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     for t, q, v in states:
         independent, space = [], np.zeros((form.nv, 0))
         for i, row in zip(linear, _rows_by_inertia(form, t, q, v, p), strict=True):
-            space, outside = _widened(space, row, DEPENDENT)
+            space, outside = _with_row(space, row, DEPENDENT)
             independent += [i] if outside else []
         best = max(best, independent, key=len)
         if len(best) == len(linear):

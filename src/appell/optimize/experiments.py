@@ -74,8 +74,8 @@ def read_experiments(
     tables = items_of(data, "the data") if several else [data]
     if not tables:
         raise ModelError("ap.fit needs data: {'t': times, x: values}, a DataFrame, a Dataset, or a list of these")
-    starts = _each(start, len(tables), "start=")
-    parameter_tables = _each(parameters, len(tables), "parameters=")
+    starts = _one_per_experiment(start, len(tables), "start=")
+    parameter_tables = _one_per_experiment(parameters, len(tables), "parameters=")
     share = finite(held_out, "held_out=")
     if not 0 <= share < 1:
         raise ModelError(f"held_out= is the share of each record that is not fitted, 0 <= held_out < 1, not {shown(held_out)}")
@@ -102,7 +102,7 @@ def _empty_end(channels: tuple[Channel, ...]) -> int:
     return min(int(np.argmax(channel.seen[::-1])) for channel in channels)
 
 
-def _each(tables: Any, count: int, keyword: str) -> list[Mapping[Any, Any]]:
+def _one_per_experiment(tables: Any, count: int, keyword: str) -> list[Mapping[Any, Any]]:
     """One mapping for each experiment: one for all, or a list of the same length."""
     if isinstance(tables, Sequence) and not isinstance(tables, str | bytes):
         if len(tables) != count:

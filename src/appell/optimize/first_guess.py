@@ -56,11 +56,11 @@ def guessed(request: SteeringRequest, guess: Any, start: Array, end: Array, form
         return _line(request, start, end, form, p)
     motion = getattr(guess, "motion", guess)  # a plan is used by its motion
     if isinstance(motion, Motion):
-        return _of_motion(request, guess, motion)
+        return _from_motion(request, guess, motion)
     if isinstance(guess, Mapping):
-        return _of_arrays(request, guess, _line(request, start, end, form, p))
+        return _from_arrays(request, guess, _line(request, start, end, form, p))
     if isinstance(guess, MotionPlan):
-        return _of_unjudged(request, guess)
+        return _from_mesh(request, guess)
     raise ModelError(f"guess= is None, a motion, a plan, or {{'t': times, x: values, …}}, not {shown(guess)}")
 
 
@@ -86,7 +86,7 @@ def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, 
     share = np.linspace(0, 1, 33)[:, None]
     z = start + share * (end - start)
     for group in form.quaternions:
-        z[:, list(group)] = _turned(start[list(group)], end[list(group)], share)
+        z[:, list(group)] = _great_circle(start[list(group)], end[list(group)], share)
     path = _path_on_rows(form, request.since, start, end[:nq], p) if form["f0"].numel() else None
     if path is not None:
         z[:, :nq] = path
@@ -102,7 +102,7 @@ def _line(request: SteeringRequest, start: Array, end: Array, form: NormalForm, 
     return GuessedMotion(share[:, 0] * T, z, np.tile(u, (len(z), 1)))
 
 
-def _turned(start: Array, end: Array, share: Array) -> Array:
+def _great_circle(start: Array, end: Array, share: Array) -> Array:
     """Quaternions on the great circle from one to another, (k, 4); an arbitrary one where they are opposite (a full turn)."""
     start, end = start / np.linalg.norm(start), end / np.linalg.norm(end)
     angle = float(np.arccos(np.clip(start @ end, -1.0, 1.0)))
@@ -149,7 +149,7 @@ def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Arra
     return np.stack([np.interp(np.linspace(0, length[-1], 33), length, x) for x in points.T], axis=1)
 
 
-def _of_unjudged(request: SteeringRequest, plan: MotionPlan) -> GuessedMotion:
+def _from_mesh(request: SteeringRequest, plan: MotionPlan) -> GuessedMotion:
     """A plan that was not simulated, by the polynomials of its mesh."""
     if plan.session is None:
         raise ModelError("guess= is a plan without a motion or a mesh: it was not simulated, and came from a pickle")
@@ -177,7 +177,7 @@ def _refuse_strange(request: SteeringRequest, states: Collection[str], name: str
         )
 
 
-def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedMotion:
+def _from_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedMotion:
     state_names, states = {str(s) for s in (*motion.system.positions, *motion.system.velocities)}, request.states
     swapped = {str(s): c for c, s in request.steered.values.items()}
     controls = getattr(guess, "controls", {})
@@ -200,7 +200,7 @@ def _of_motion(request: SteeringRequest, guess: Any, motion: Motion) -> GuessedM
     return GuessedMotion(fine.t - fine.t[0], np.stack(columns, axis=1), u)
 
 
-def _of_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: GuessedMotion) -> GuessedMotion:
+def _from_arrays(request: SteeringRequest, guess: Mapping[Any, Any], line: GuessedMotion) -> GuessedMotion:
     entries = {name_in(key): value for key, value in guess.items() if name_in(key) != "phases"}
     times = reals(entries.pop("t", line.times), "the times of guess=", infinite=False)
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():

@@ -98,7 +98,7 @@ class Fit(Result):
 
     # -- results -------------------------------------------------------------------------------------------------------
 
-    def _of(self, numbers: Sequence[Any]) -> ByName:
+    def _by_name(self, numbers: Sequence[Any]) -> ByName:
         grouped: dict[Any, list[Any]] = {}
         for unknown, number in zip(self.unknowns, numbers, strict=True):
             grouped.setdefault(unknown.symbol, []).append(number)
@@ -106,15 +106,15 @@ class Fit(Result):
 
     @cached_property
     def values(self) -> ByName:
-        return self._of([float(x) for x in self.theta])
+        return self._by_name([float(x) for x in self.theta])
 
     @cached_property
     def errors(self) -> ByName:
-        return self._of([float(x) for x in self.uncertainty.errors])
+        return self._by_name([float(x) for x in self.uncertainty.errors])
 
     @cached_property
     def identifiable(self) -> ByName:
-        return self._of([bool(x) for x in self.uncertainty.identifiable])
+        return self._by_name([bool(x) for x in self.uncertainty.identifiable])
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ class Fit(Result):
         if not 0 < level < 1:
             raise ModelError(f"a level of confidence lies between 0 and 1, as 0.95 does, not {level:g}")
         half_width = student.ppf(0.5 + level / 2, self.uncertainty.freedom) * self.uncertainty.errors
-        return self._of([(float(x - h), float(x + h)) for x, h in zip(self.theta, half_width, strict=True)])
+        return self._by_name([(float(x - h), float(x + h)) for x, h in zip(self.theta, half_width, strict=True)])
 
     @cached_property
     def correlation(self) -> Any:
@@ -189,7 +189,7 @@ class Fit(Result):
         sizes = {name: robust_size(np.concatenate(rows)) / self.noise[name] for name, rows in sorted(residuals.items())}
         return {name: float(size) for name, size in sizes.items() if size > BEYOND_NOISE}
 
-    def _crowded(self) -> list[str]:
+    def _few_values(self) -> list[str]:
         """Doubts about errors of a robust loss from too few values."""
         if self.loss == "linear":
             return []
@@ -233,7 +233,7 @@ class Fit(Result):
                 f"what is left of '{name}' is {size:.3g} times its noise as given: noise= is too small, or the model lacks"
                 " something; errors are then too small"
             )
-        doubts += self._crowded()
+        doubts += self._few_values()
         for one, x, error in zip(self.unknowns, self.theta, self.uncertainty.errors, strict=True):
             ends = [b for b in (one.low, one.high) if np.isfinite(b)]
             if any(abs(x - b) <= min(AT_BOUND * error, 1e-6 * max(abs(b), one.size)) for b in ends):

@@ -81,8 +81,8 @@ class FitSearch:
         if self.predicted(guess) is None:
             raise ModelError(f"the motion with the first guesses does not reach the end of the data: {self._failure()}")
         fits = [self._with_noise(guess)]
-        if not fits[0].success or (self._left(fits[0]) > POOR and not self._only_noise(fits[0].x)):
-            fits += self._grown(guess)
+        if not fits[0].success or (self._unexplained(fits[0]) > POOR and not self._only_noise(fits[0].x)):
+            fits += self._by_windows(guess)
         if self.loss == "linear" and self._outliers(guess, fits[0].x):
             fits.append(self._around_outliers(guess))
         rng = np.random.default_rng(seed)
@@ -91,7 +91,7 @@ class FitSearch:
             if self.predicted(begin) is not None:
                 fits.append(self._with_noise(begin))
         fits.sort(key=lambda fit: (self._misfit(fit), not fit.success))
-        return fits[0], [self._left(fit) for fit in fits]
+        return fits[0], [self._unexplained(fit) for fit in fits]
 
     def _random(self, rng: np.random.Generator) -> Array:
         def drawn(u: Unknown) -> float:
@@ -102,7 +102,7 @@ class FitSearch:
 
         return np.array([drawn(u) for u in self.unknowns])
 
-    def _grown(self, guess: Array) -> list[Any]:
+    def _by_windows(self, guess: Array) -> list[Any]:
         """Fits growing windows of the records, each from the result of the one before; nothing where they take too long."""
         count = sum(int(c.seen[: p.experiment.fitted].sum()) for p in self.predictions for c in p.experiment.channels)
         self.most_work = self.work * (1 + max(MOST_WORK_OF_WINDOWS, LARGEST_STEPS / self.count))
@@ -137,14 +137,14 @@ class FitSearch:
 
     def _outliers(self, guess: Array, theta: Array) -> bool:
         """Whether there may be outliers, such as velocities taken before an impact instead of after it."""
-        if any(few_decide(r) for r in (self._parts(theta) or {}).values()):
+        if any(few_decide(r) for r in (self._residuals_by_channel(theta) or {}).values()):
             return True
         pairs = zip(self.predictions, self.predicted(guess) or (), strict=False)
         return any(len(predicted.motion.impacts) > 0 and prediction.has_velocity for prediction, predicted in pairs)
 
     def _around_outliers(self, guess: Array) -> Any:
         """Starts from the result of a loss that limits outliers, which would dominate the squares."""
-        levels = {n: max(robust_size(r), 1e-11 * self.spreads[n]) for n, r in (self._parts(guess) or {}).items()}
+        levels = {n: max(robust_size(r), 1e-11 * self.spreads[n]) for n, r in (self._residuals_by_channel(guess) or {}).items()}
         self.loss = "cauchy"
         try:
             for _ in range(OUTLIER_ROUNDS):
@@ -154,16 +154,16 @@ class FitSearch:
             self.loss = "linear"
         return self._with_noise(guess)
 
-    def _left(self, solved: Any) -> float:
+    def _unexplained(self, solved: Any) -> float:
         """The fraction of the variance of the data that a solution does not explain."""
-        residuals = self._parts(solved.x)
+        residuals = self._residuals_by_channel(solved.x)
         if residuals is None:
             return np.inf
         return float(np.mean([np.mean(r**2) / self.spreads[name] ** 2 for name, r in residuals.items()]))
 
     def _misfit(self, solved: Any) -> float:
         """−log of the probability of the data, up to a constant that attempts with other levels of noise have in common."""
-        residuals = self._parts(solved.x)
+        residuals = self._residuals_by_channel(solved.x)
         if residuals is None:
             return np.inf
         return sum(LOSSES[self.loss].misfit(r, solved.levels[name]) for name, r in residuals.items())
@@ -186,7 +186,7 @@ class FitSearch:
 
     def _estimated(self, solved: Any) -> dict[str, float]:
         """The noise of each channel from its residuals, corrected for its degrees of freedom that the unknowns use."""
-        residuals, leverage = self._parts(solved.x) or {}, leverages(solved.jac)
+        residuals, leverage = self._residuals_by_channel(solved.x) or {}, leverages(solved.jac)
         rows = self.rows
         levels = {}
         for name, level in self.known.items():
@@ -275,7 +275,7 @@ class FitSearch:
             else prediction._by_differences(theta, predicted)
         )
 
-    def _parts(self, theta: Array) -> dict[str, Array] | None:
+    def _residuals_by_channel(self, theta: Array) -> dict[str, Array] | None:
         """Channel → residuals of all its fitted samples, SI."""
         predicted = self.predicted(theta)
         if predicted is None:

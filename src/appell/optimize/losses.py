@@ -41,7 +41,7 @@ class Loss:
         return float(self.likelihood * np.sum(self.rho((r / sigma) ** 2)) + len(r) * np.log(sigma))
 
 
-def _far(z: Array) -> Array:
+def _above_one(z: Array) -> Array:
     """z where it exceeds 1, else 1."""
     return np.maximum(z, 1.0)
 
@@ -50,8 +50,8 @@ LOSSES: Mapping[str, Loss] = {
     "linear": Loss(lambda z: z, np.ones_like, np.zeros_like, likelihood=0.5),
     "soft_l1": Loss(lambda z: 2 * ((1 + z) ** 0.5 - 1), lambda z: (1 + z) ** -0.5, lambda z: -0.5 * (1 + z) ** -1.5),
     "huber": Loss(
-        lambda z: np.where(z <= 1, z, 2 * _far(z) ** 0.5 - 1), lambda z: _far(z) ** -0.5,
-        lambda z: np.where(z <= 1, 0.0, -0.5 * _far(z) ** -1.5),
+        lambda z: np.where(z <= 1, z, 2 * _above_one(z) ** 0.5 - 1), lambda z: _above_one(z) ** -0.5,
+        lambda z: np.where(z <= 1, 0.0, -0.5 * _above_one(z) ** -1.5),
     ),
     "cauchy": Loss(np.log1p, lambda z: 1 / (1 + z), lambda z: -1 / (1 + z) ** 2),
     "arctan": Loss(np.arctan, lambda z: 1 / (1 + z**2), lambda z: -2 * z / (1 + z**2) ** 2),

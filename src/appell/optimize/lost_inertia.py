@@ -39,7 +39,7 @@ def lost_inertia(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, flo
     """
     if not setting.request.unknown:
         return ""
-    inertias = _of_plan(setting, meshes[-1][0])
+    inertias = _inertias_of(setting, meshes[-1][0])
     if not -INERTIA_LOST <= inertias.least <= INERTIA_FALLS:
         return ""
     if inertias.least <= INERTIA_LOST:
@@ -49,7 +49,7 @@ def lost_inertia(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, flo
 
 def negative_inertia(setting: PlanSetting, planned: PlannedMotion) -> str:
     """A message on unknowns with which the mass matrix is not positive."""
-    inertias = _of_plan(setting, planned) if setting.request.unknown else None
+    inertias = _inertias_of(setting, planned) if setting.request.unknown else None
     return "" if inertias is None or inertias.least >= 0 else inertias.said(0.0, "where the mass matrix is not positive")
 
 
@@ -60,7 +60,7 @@ def lost_by_design(request: SteeringRequest, values: Mapping[Any, float], motion
     system, form = request.system, normal_form(request.system)
     numbers = np.array([request.parameters[s] for s in system.parameters], dtype=float)
     q, v = (np.stack([motion[s] for s in symbols], axis=1) for symbols in (system.positions, system.velocities))
-    states = [(float(motion.t[k]), q[k], v[k]) for k in _some(len(motion.t))]
+    states = [(float(motion.t[k]), q[k], v[k]) for k in _sampled_indices(len(motion.t))]
     inertias = Inertias(request, values, [InertiaAtState(system, form, numbers, *state) for state in states])
     return "" if inertias.least > INERTIA_LOST else inertias.said(INERTIA_LOST, "where the mass matrix loses rank")
 
@@ -68,23 +68,23 @@ def lost_by_design(request: SteeringRequest, values: Mapping[Any, float], motion
 def _falling(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, float]]) -> bool:
     if len(meshes) < 2:
         return False
-    shares = [_of_plan(setting, planned).least for planned, _ in meshes[-2:]]
+    shares = [_inertias_of(setting, planned).least for planned, _ in meshes[-2:]]
     return all(b < a / FALLS_BY for a, b in (shares, [objective for _, objective in meshes[-2:]]))
 
 
-def _of_plan(setting: PlanSetting, planned: PlannedMotion) -> Inertias:
+def _inertias_of(setting: PlanSetting, planned: PlannedMotion) -> Inertias:
     request, at_states = setting.request, []
     nq, nz, t0 = setting.nq, len(request.states), request.since
     for contact, phase in zip(setting.phases, planned.phases, strict=True):
         nodes, numbers = phase.nodes.reshape(-1, phase.nodes.shape[-1]), setting.numbers_of(contact.system)
-        for k in _some(len(nodes)):
+        for k in _sampled_indices(len(nodes)):
             t = t0 + float(phase.tau.ravel()[k]) * phase.duration
             at_states.append(InertiaAtState(contact.system, contact.form, numbers, t, nodes[k, :nq], nodes[k, nq:nz]))
         t0 += phase.duration
     return Inertias(request, dict(zip(request.unknown, map(float, planned.unknown), strict=True)), at_states)
 
 
-def _some(count: int) -> list[int]:
+def _sampled_indices(count: int) -> list[int]:
     """The first index, one in the middle, and the last."""
     return sorted({0, count // 2, count - 1})
 

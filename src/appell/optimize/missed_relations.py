@@ -27,7 +27,7 @@ def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, whi
         values[time] = request.since + (0.0 if which == "start" else request.duration[1])
     for row in request.along:
         value = _value(row, values)
-        if value is not None and _missed(row, value) > RELATION_SLACK * _size(row, values):
+        if value is not None and _violation(row, value) > RELATION_SLACK * _size(row, values):
             raise ModelError(
                 f"{row.text} does not hold at the {which}, where all that it names is given; change the {which}, or leave a"
                 " value of it to the plan with ap.free"
@@ -42,15 +42,15 @@ def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
             value = _value(row, values)
             if value is None:
                 continue
-            share = _missed(row, value) / _size(row, values)
+            share = _violation(row, value) / _size(row, values)
             if share > worst[0]:
-                worst = share, f"; {row.text} is missed by {_missed(row, value):.3g} at t = {t:.4g} s"
+                worst = share, f"; {row.text} is missed by {_violation(row, value):.3g} at t = {t:.4g} s"
     parameters = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
     for row in request.between:  # those of unknowns alone
         value = _value(row, parameters)
         if value is not None and not row.expression.has(InstantValue, TimeIntegral):
-            share = _missed(row, value) / _size(row, parameters)
-            worst = (share, f"; {row.text} is missed by {_missed(row, value):.3g}") if share > worst[0] else worst
+            share = _violation(row, value) / _size(row, parameters)
+            worst = (share, f"; {row.text} is missed by {_violation(row, value):.3g}") if share > worst[0] else worst
     return worst[1]
 
 
@@ -84,7 +84,7 @@ def _size(row: BoundedExpression, table: Mapping[Any, float]) -> float:
     return max([*sizes, *(abs(x) for x in (row.lower, row.upper) if abs(x) < float("inf"))]) or 1.0
 
 
-def _missed(row: BoundedExpression, value: float) -> float:
+def _violation(row: BoundedExpression, value: float) -> float:
     return max(row.lower - value, value - row.upper, 0.0)
 
 

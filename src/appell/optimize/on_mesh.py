@@ -142,7 +142,9 @@ class MeshSolution:
     @property
     def flat(self) -> bool:
         """Whether the first and second derivatives of the objective by all variables vanish."""
-        unweighted, y, program = _bare(self.transcription, self.numbers), self.found.x / self.program.scales, self.program
+        unweighted, y, program = (
+            _without_weights(self.transcription, self.numbers), self.found.x / self.program.scales, self.program,
+        )  # fmt: skip
         small = lambda values: float(np.abs(np.array(values)).max(initial=0.0)) <= FLAT_GOAL
         return small(program.gradient(y, unweighted)[1]) and small(
             program.curvature(y, unweighted, 1.0, np.zeros(program.m)).nz[:]
@@ -263,12 +265,12 @@ def solution_of(
     transcription: Transcription, program: NodeProgram, found: NodeSolution, numbers: Array, sizes: SolutionSizes
 ) -> MeshSolution:
     """The solution from the solver's output; the objective is computed without the terms for slacks and rough inputs."""
-    unweighted = _bare(transcription, numbers)
-    violation, objective = _left(transcription, program, found.x, unweighted), program.objective(found.x, unweighted)
+    unweighted = _without_weights(transcription, numbers)
+    violation, objective = _violation(transcription, program, found.x, unweighted), program.objective(found.x, unweighted)
     return MeshSolution(transcription, program, transcription.unpacked(found.x), found, objective, violation, numbers, sizes)
 
 
-def _bare(transcription: Transcription, numbers: Array) -> Array:
+def _without_weights(transcription: Transcription, numbers: Array) -> Array:
     """p of a program without the weights of slacks and rough inputs."""
     graph, p = transcription.model.phases[0].graph, numbers.copy()
     p[len(numbers) - graph.nz - len(graph.inputs) :] = 0.0
@@ -292,7 +294,7 @@ def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
     return nearby if vanishes else max(usable[0], min(nearby, POLE * usable[0]))
 
 
-def _left(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:
+def _violation(transcription: Transcription, program: NodeProgram, x: Array, p: Array) -> float:
     """The largest violation of a row, relative to the row's largest derivative times the size of its variables."""
     g, (low, high) = program.residuals(x, p), transcription.row_bounds()
     return float((np.maximum(np.maximum(low - g, g - high), 0.0) * program.row_scales).max(initial=0.0))

@@ -50,7 +50,7 @@ def phase_junction(
     hard = [face for face in closing if absorbs(face, known)]
     if struck is not None:
         _refuse_struck(system, struck, before, after)
-        return _blow(system, old, new, struck)
+        return _impact(system, old, new, struck)
     if hard:
         return _landing(before, after, old, new, [face.name for face in closing], [f.name for f in closing if f not in hard])
     return _smooth(before, after, old, new, [face.name for face in closing])
@@ -128,7 +128,7 @@ def _row_values(graph: PhaseGraph, names: list[str]) -> tuple[list[int], list[in
     return [k for k, r in enumerate(position_rows) if named(r)], [k for k, r in enumerate(velocity_rows) if named(r)]
 
 
-def _fresh(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph) -> list[str]:
+def _new_rows(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph) -> list[str]:
     """Names of rows that hold only in the later phase."""
     known = {old.form.rows[i].constraint.name for i in old.kept}
     return [new.form.rows[i].constraint.name for i in new.kept if new.form.rows[i].constraint.name not in known]
@@ -137,7 +137,7 @@ def _fresh(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: Phas
 def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str]) -> PhaseJunction:
     """No impact: the states are continuous, on the rows that begin to hold."""
     sides = _Sides.of(old, new, 0)
-    position_rows, velocity_rows = _row_values(new, _fresh(before, after, old, new))
+    position_rows, velocity_rows = _row_values(new, _new_rows(before, after, old, new))
     f0, f1 = sides.at([take(new.form["f0"], position_rows), take(new.form["f1"], velocity_rows)], new.form, sides.z)
     return sides.finished([(sides.z - sides.left, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
 
@@ -151,7 +151,7 @@ def _landing(
     velocity_rows = [i for i in linear if form.rows[i].level < 2]
     acting = [i for i in new.kept if i in velocity_rows]
     sides = _Sides.of(old, new, len(acting))
-    position_rows, _ = _row_values(new, _fresh(before, after, old, new))
+    position_rows, _ = _row_values(new, _new_rows(before, after, old, new))
     columns = [linear.index(i) for i in acting]
     values = [
         form["M"],
@@ -187,7 +187,7 @@ def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
     return sides.at(value, form, sides.z)[0]
 
 
-def _blow(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> PhaseJunction:
+def _impact(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> PhaseJunction:
     """An impact on a face with rebound: ġ⁺ = −e ġ⁻."""
     faces = [face.name for face in new.system.unilateral]
     closed = tuple(faces.index(r.constraint.name) for r in new.form.rows if r.constraint.name in faces)

@@ -139,7 +139,7 @@ def _phase(
 ) -> PhaseFunctions:  # fmt: skip
     faces = request.system.unilateral
     walls = [(face, float(margins[i])) for i, face in enumerate(faces) if face.name not in phase.closed]
-    rows = [*request.along, *(_open(face, margin) for face, margin in walls), *phase.rows]
+    rows = [*request.along, *(_open_face(face, margin) for face, margin in walls), *phase.rows]
     along, limits = bounded_rows(graph, rows), np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
     integrands = [graph.lowered(node.args[0]) for node in totals]
     node = graph.node(along, integrands, graph.lowered(direct))
@@ -148,12 +148,12 @@ def _phase(
     state_rows = [k for k, value in enumerate(along) if graph.is_state_only(value)]
     start = graph.start([along[k] for k in state_rows])
     start_rows = np.vstack([np.zeros((start.g.numel() - len(state_rows), 2)), limits[state_rows]])
-    released = tuple(equal + k for k, row in enumerate(rows) if row.text in _met(phase, after))
+    released = tuple(equal + k for k, row in enumerate(rows) if row.text in _reached_bounds(phase, after))
     relations = tuple(RowAlong(row.text, k in state_rows) for k, row in enumerate(rows))
     return PhaseFunctions(graph, node, node_rows, start, start_rows, len(totals), released, relations)
 
 
-def _met(phase: ContactPhase, after: ContactPhase | None) -> set[str]:
+def _reached_bounds(phase: ContactPhase, after: ContactPhase | None) -> set[str]:
     """Texts of the rows whose bounds are reached at the end of a phase, because that starts the next one."""
     if after is None:
         return set()
@@ -161,7 +161,7 @@ def _met(phase: ContactPhase, after: ContactPhase | None) -> set[str]:
     return met | {f"'{name}' slides" for name, state in after.states.items() if state == "stick"}
 
 
-def _open(face: Any, margin: float) -> BoundedExpression:
+def _open_face(face: Any, margin: float) -> BoundedExpression:
     return BoundedExpression(face.function, margin, np.inf, f"'{face.name}'")
 
 

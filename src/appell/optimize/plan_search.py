@@ -119,10 +119,10 @@ class PlanSearch:
             numbers = self._with_unknown(solution.planned)
             errors = mesh_errors(transcription, solution.planned, numbers, self.request.since, solution.states)
             steps.append(_step(solution, errors.largest))
-            self._tell(steps[-1])
+            self._report(steps[-1])
             violations = [excess for excess in excesses(solution) if excess.largest > self.tolerance]
             state_violation = next((violation for violation in violations if violation.of_states), None)
-            settled = coarser is not None and abs(solution.objective - coarser.objective) <= self._settled(solution)
+            settled = coarser is not None and abs(solution.objective - coarser.objective) <= self._objective_tolerance(solution)
             current = None
             if errors.remaining <= self.tolerance and settled:
                 current = replay(self.setting.model, solution.planned, self.tolerance, self.options, solution.states)
@@ -130,8 +130,8 @@ class PlanSearch:
                 thin = stepped_over(solution, current.motion, self.tolerance) if state_violation is None else []
                 violations, state_violation = [*thin, *violations], thin[0] if thin else state_violation
                 if current.error <= self.tolerance and state_violation is None:
-                    return self._kept_ends(
-                        AttemptedPlan(guess, solution, steps, current, solution.word, True, self._said(solution, violations))
+                    return self._with_ends_checked(
+                        AttemptedPlan(guess, solution, steps, current, solution.word, True, self._doubts(solution, violations))
                     )
             torn = len(steps) >= TORN_MESHES and errors.remaining > max(TORN, FALLING * steps[-2].error)
             within_tolerance = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
@@ -140,9 +140,9 @@ class PlanSearch:
                 judged = current or replay(self.setting.model, solution.planned, self.tolerance, self.options, solution.states)
                 reason = judged.against(self.tolerance)
                 if state_violation is not None and not judged.error > self.tolerance:
-                    reason = self._said(solution, [state_violation])[0]
+                    reason = self._doubts(solution, [state_violation])[0]
                 return AttemptedPlan(
-                    guess, solution, steps, judged, f"{solution.word}, but {reason}", False, self._said(solution, violations)
+                    guess, solution, steps, judged, f"{solution.word}, but {reason}", False, self._doubts(solution, violations)
                 )
             retry = judged is not None and judged.error > self.tolerance
             mesh_tolerance = self.tolerance * (0.1 if retry else 1.0) ** len(
@@ -158,16 +158,16 @@ class PlanSearch:
                 break
             candidates = (
                 solve_on_mesh(solution.transcription, guess, self.setting.ends, self.setting.p, self.watch, None, stiffness)
-                for guess in self._beside(solution)
+                for guess in self._guesses_beside(solution)
             )
-            target = solution.objective - self._settled(solution)
+            target = solution.objective - self._objective_tolerance(solution)
             better = next((candidate for candidate in candidates if candidate.ok and candidate.objective < target), None)
             if better is None:
                 break
             solution = better
         return solution
 
-    def _beside(self, solution: MeshSolution) -> Iterator[PlannedMotion]:
+    def _guesses_beside(self, solution: MeshSolution) -> Iterator[PlannedMotion]:
         """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature, or anywhere if
         the goal has neither slopes nor curvatures, as −x⁴ at x = 0."""
         transcription, x = solution.transcription, solution.found.x
@@ -181,10 +181,10 @@ class PlanSearch:
             phases = zip(perturbed.phases, transcription.breaks, strict=True)
             yield replace(perturbed, phases=tuple(phase.on(b, MESH_NODES) for phase, b in phases))
 
-    def _said(self, solution: MeshSolution, violations: list[Excess]) -> tuple[str, ...]:
+    def _doubts(self, solution: MeshSolution, violations: list[Excess]) -> tuple[str, ...]:
         return said_between_nodes(solution, violations, self.tolerance)
 
-    def _settled(self, solution: MeshSolution) -> float:
+    def _objective_tolerance(self, solution: MeshSolution) -> float:
         return self.tolerance * max(abs(solution.objective), 1e-9 * solution.sizes.cost)
 
     def _with_unknown(self, planned: PlannedMotion) -> Array:
@@ -193,7 +193,7 @@ class PlanSearch:
             numbers[self.request.system.parameters.index(s)] = value
         return numbers
 
-    def _tell(self, step: MeshStep) -> None:
+    def _report(self, step: MeshStep) -> None:
         if self.prints_progress:
             from rich import print as show
 
@@ -227,7 +227,7 @@ class PlanSearch:
         inputs = scales[transcription.part(0, "u")[0]]
         return shaken(line, self.rng, self.request.duration, input_limits(self.request), (states, inputs))
 
-    def _kept_ends(self, attempt: AttemptedPlan) -> AttemptedPlan:
+    def _with_ends_checked(self, attempt: AttemptedPlan) -> AttemptedPlan:
         """Rejects a plan if an end value that was left to the rows, because they imply it, differs from the given one."""
         reason = missed_end(self.request, attempt.found)
         return replace(attempt, ok=False, message=f"{attempt.message}, but {reason}") if reason else attempt

@@ -113,7 +113,7 @@ class PlanSession:
         numbers = self._numbers(parameters)
         t0 = self.since if since is None else finite(since, "since=")
         numbers[len(self.model.shared.names)] = t0
-        guess = _from(self.solution.planned, (t0 - self.since) / self.solution.planned.duration)
+        guess = _remainder(self.solution.planned, (t0 - self.since) / self.solution.planned.duration)
         if until is not None or since is not None:
             low[0], high[0] = self._horizon(t0, until, (float(low[0]), float(high[0])))
         places = transcription.start_places(0)
@@ -256,7 +256,7 @@ def missed_end(
     return ""
 
 
-def _from(planned: PlannedMotion, share: float) -> PlannedMotion:
+def _remainder(planned: PlannedMotion, share: float) -> PlannedMotion:
     """The rest of a one-phase plan after a fraction of it, on the same mesh."""
     phases = list(planned.phases)
     if not share > 0 or len(phases) > 1:

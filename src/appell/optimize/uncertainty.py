@@ -146,7 +146,7 @@ def uncertainty(J: Array, channels: Sequence[ChannelResiduals], sizes: Array, na
         freedom = np.where(spread > 0, spread**4 / np.sum(shares**2 / freedoms, axis=0), np.inf)
     return Uncertainty(
         errors=np.where(identifiable, spread * sizes, np.inf), correlation=correlation, identifiable=identifiable,
-        unseen=tuple(_in_words(row, names, limits / np.sqrt(len(blind))) for row in _sparse(blind)),
+        unseen=tuple(_sentence(row, names, limits / np.sqrt(len(blind))) for row in _sparse(blind)),
         freedom=np.maximum(freedom, 1.0), used={channel.name: p for channel, p in zip(channels, used, strict=True)},
     )  # fmt: skip
 
@@ -172,7 +172,7 @@ def _sparse(directions: Array) -> Array:
     return rows
 
 
-def _in_words(direction: Array, names: Sequence[str], limits: Array) -> str:
+def _sentence(direction: Array, names: Sequence[str], limits: Array) -> str:
     """A sentence on the unknowns in a direction that the data do not determine, those with components above limits (n,)."""
     involved = [int(j) for j in np.argsort(-np.abs(direction), kind="stable") if abs(direction[j]) > limits[j]]
     if len(involved) == 1:

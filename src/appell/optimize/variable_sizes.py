@@ -57,17 +57,17 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
         np.concatenate([np.append(transcription.node_places(k)[:, i], transcription.start_places(k)[i]) for k in phases])
         for i in range(model.phases[0].graph.nz)
     ]
-    states = _states(x, bounds, columns, roots, _kinematics(transcription, guess, numbers), T)
+    states = _state_sizes(x, bounds, columns, roots, _kinematics(transcription, guess, numbers), T)
     a = np.max([np.abs(x[transcription.part(k, "a")]).max(axis=0, initial=0.0) for k in phases], axis=0)
-    known = _Known(x, bounds, shared, states, roots, a, T)
+    known = _GuessData(x, bounds, shared, states, roots, a, T)
     for phase, functions in enumerate(model.phases):
         places, start = transcription.node_places(phase), transcription.start_places(phase)
-        sizes, shared = _of_phase(transcription, phase, replace(known, shared=shared), numbers)
-        sizes = np.where(sizes > 0, sizes, _without_size(model.request, functions.graph, T))
+        sizes, shared = _phase_sizes(transcription, phase, replace(known, shared=shared), numbers)
+        sizes = np.where(sizes > 0, sizes, _default_sizes(model.request, functions.graph, T))
         scales[places], scales[start] = sizes, sizes[: functions.graph.nz]
     scales[: transcription.shared] = np.where(shared > 0, shared, 1.0)
     for k in range(len(model.junctions)):
-        scales[transcription.impulse_places(k)] = _impulses(transcription, k, x, scales, numbers)
+        scales[transcription.impulse_places(k)] = _impulse_sizes(transcription, k, x, scales, numbers)
     count = len(model.integrals)
     integrals = x[transcription.shared - count : transcription.shared]
     if count and not integrals.all():
@@ -77,7 +77,7 @@ def variable_sizes(transcription: Transcription, guess: PlannedMotion, bounds: B
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _GuessData:
     """The guess x, its bounds, sizes of the shared variables and of the states, the roots of their inertias, its accelerations,
     and the duration, s."""
 
@@ -90,32 +90,34 @@ class _Known:
     T: float
 
 
-def _of_phase(transcription: Transcription, phase: int, known: _Known, numbers: Array) -> tuple[Array, Array]:
+def _phase_sizes(transcription: Transcription, phase: int, known: _GuessData, numbers: Array) -> tuple[Array, Array]:
     """Sizes of a node of a phase, 0 where nothing determines one, and those of the shared variables."""
     graph, x, T = transcription.model.phases[phase].graph, known.x, known.T
     inputs = list(graph.place("u"))
     by_equations = lambda sizes, shared: _by_equations(transcription, phase, sizes, shared, x, numbers)
     sizes, input_places = np.zeros(graph.nw), transcription.part(phase, "u").T
-    sizes[: graph.nz], sizes[inputs] = known.states, [_size(x[at], *_both(known.bounds, at)) for at in input_places]
-    reached = _reached(transcription, phase, sizes, known.shared, known, numbers)
+    sizes[: graph.nz], sizes[inputs] = known.states, [_size(x[at], *_bounds_at(known.bounds, at)) for at in input_places]
+    reached = _sizes_by_rates(transcription, phase, sizes, known.shared, known, numbers)
     sizes[: graph.nz] = np.where(known.states > SOLVER_ROUNDING * reached, known.states, 0.0)
     sizes[inputs] = 0.0
     sizes = _with_accelerations(graph, sizes, known.accelerations, T)
     if not sizes.any():  # nothing but inputs has a size: they move what is at rest
-        sizes[inputs] = [_size(x[at], *_both(known.bounds, at)) for at in input_places]
+        sizes[inputs] = [_size(x[at], *_bounds_at(known.bounds, at)) for at in input_places]
         sizes = _with_accelerations(graph, sizes, by_equations(sizes, known.shared)[0][list(graph.place("a"))], T)
     natural = by_equations(sizes, known.shared)[0][inputs]
-    sizes[inputs] = [_size(x[at], *_both(known.bounds, at), s) for at, s in zip(input_places, natural, strict=True)]
+    sizes[inputs] = [_size(x[at], *_bounds_at(known.bounds, at), s) for at, s in zip(input_places, natural, strict=True)]
     sizes[inputs] = np.where(sizes[inputs] > SOLVER_ROUNDING * natural, sizes[inputs], natural)
     sizes, shared = by_equations(sizes, known.shared)
-    sizes[: graph.nz] += np.where(sizes[: graph.nz] > 0, 0.0, _reached(transcription, phase, sizes, shared, known, numbers))
+    sizes[: graph.nz] += np.where(
+        sizes[: graph.nz] > 0, 0.0, _sizes_by_rates(transcription, phase, sizes, shared, known, numbers)
+    )
     lam = list(graph.place("lam"))
     guessed = np.abs(x[transcription.part(phase, "lam")]).max(axis=0, initial=0.0)
     sizes[lam] = np.clip(guessed, sizes[lam], FAR_REACTION * sizes[lam])
     return sizes, shared
 
 
-def _without_size(request: Any, graph: Any, T: float) -> Array:
+def _default_sizes(request: Any, graph: Any, T: float) -> Array:
     """Sizes of what has none: 1, rates by the duration."""
     sizes = np.ones(graph.nw)
     sizes[graph.form.nq : graph.nz], sizes[list(graph.place("a"))] = 1 / T, 1 / T**2
@@ -124,7 +126,7 @@ def _without_size(request: Any, graph: Any, T: float) -> Array:
     return sizes
 
 
-def _impulses(transcription: Transcription, k: int, x: Array, scales: Array, numbers: Array) -> Array:
+def _impulse_sizes(transcription: Transcription, k: int, x: Array, scales: Array, numbers: Array) -> Array:
     """Sizes of the impulses between two phases."""
     before, after = transcription.node_places(k)[-1], transcription.start_places(k + 1)
     at = transcription.impulse_places(k)
@@ -148,7 +150,7 @@ def _integrals(transcription: Transcription, x: Array, scales: Array, numbers: A
     return np.where(np.isfinite(totals) & (totals != 0), totals, 1.0)
 
 
-def _both(bounds: Bounds, at: Any) -> Bounds:
+def _bounds_at(bounds: Bounds, at: Any) -> Bounds:
     return bounds[0][at], bounds[1][at]
 
 
@@ -169,7 +171,7 @@ def _numbers(transcription: Transcription, guess: PlannedMotion, numbers: Array)
     return np.array([table[s] for s in model.phases[0].graph.system.parameters], dtype=float)
 
 
-def _some(count: int) -> NDArray[np.intp]:
+def _sampled_nodes(count: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, count - 1, SAMPLED_NODES).astype(np.intp))
 
 
@@ -177,7 +179,9 @@ def _roots(transcription: Transcription, guess: PlannedMotion, numbers: Array) -
     graph, t0, states = transcription.model.phases[0].graph, float(numbers[len(transcription.model.shared.names)]), []
     for phase in guess.phases:
         nodes = phase.nodes.reshape(-1, phase.nodes.shape[-1])
-        states += [(t0 + float(phase.tau.ravel()[k]) * phase.duration, nodes[k, : graph.nz]) for k in _some(len(nodes))]
+        states += [
+            (t0 + float(phase.tau.ravel()[k]) * phase.duration, nodes[k, : graph.nz]) for k in _sampled_nodes(len(nodes))
+        ]
         t0 += phase.duration
     return inertia_roots(graph.form, states, _numbers(transcription, guess, numbers))
 
@@ -192,14 +196,16 @@ def _kinematics(transcription: Transcription, guess: PlannedMotion, numbers: Arr
     return np.abs(N), np.abs(left_inverse(N))
 
 
-def _states(x: Array, bounds: Bounds, columns: list[Any], roots: Array, kinematics: tuple[Array, Array], T: float) -> Array:
+def _state_sizes(
+    x: Array, bounds: Bounds, columns: list[Any], roots: Array, kinematics: tuple[Array, Array], T: float
+) -> Array:  # fmt: skip
     """Sizes of the states, (nz,); 0 where nothing determines one. kinematics: |N| and |N⁺|."""
     N, N_plus = kinematics
     nq = len(N)
     unbounded = np.full(2, np.inf)
     guessed = np.array([_size(x[at], unbounded, unbounded) for at in columns])
     natural = by_inertia(guessed, roots, nq)
-    sizes = np.array([_size(x[at], *_both(bounds, at), b) for at, b in zip(columns, natural, strict=True)])
+    sizes = np.array([_size(x[at], *_bounds_at(bounds, at), b) for at, b in zip(columns, natural, strict=True)])
     typical = by_inertia(sizes, roots, nq)
     sizes = np.where(sizes > SOLVER_ROUNDING * typical, sizes, typical)
     q, v = sizes[:nq], np.maximum(sizes[nq:], N_plus @ sizes[:nq] / T)
@@ -224,7 +230,7 @@ def _by_equations(
     """Sizes of a node and of the shared variables, with those that the equations of a node tell."""
     functions = transcription.model.phases[phase]
     places = transcription.node_places(phase)
-    at = _some(len(places))
+    at = _sampled_nodes(len(places))
     d = transcription.node_data(phase)[at]
     for _ in range(SIZING_ROUNDS):
         sizes = np.concatenate([node_sizes, shared])
@@ -235,8 +241,8 @@ def _by_equations(
     return node_sizes, shared
 
 
-def _reached(
-    transcription: Transcription, phase: int, node_sizes: Array, shared: Array, known: _Known, numbers: Array
+def _sizes_by_rates(
+    transcription: Transcription, phase: int, node_sizes: Array, shared: Array, known: _GuessData, numbers: Array
 ) -> Array:  # fmt: skip
     """How far the rates of states of first order bring them, T max_j |∂ż_i/∂w_j| s_j over all other variables, (nz,); 0 for
     states with an inertia, and where nothing that a rate contains has a size."""
@@ -245,15 +251,15 @@ def _reached(
     if not first_order.any():
         return np.zeros(nz)
     places = transcription.node_places(phase)
-    at = _some(len(places))
+    at = _sampled_nodes(len(places))
     d = transcription.node_data(phase)[at]
     sizes = np.concatenate([np.where(first_order, 0.0, node_sizes[:nz]), node_sizes[nz:], shared])
-    J = _slopes_beside(functions.node, known.x[places[at]], known.x[: len(shared)], d, numbers, sizes)
+    J = _slopes_near(functions.node, known.x[places[at]], known.x[: len(shared)], d, numbers, sizes)
     rows = (J[:, :nz] * sizes).max(axis=2) / np.tile(d[:, 1], 2)[:, None]  # defects contain h T ż
     return np.where(first_order, rows.max(axis=0), 0.0)
 
 
-def _slopes_beside(function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array) -> Array:
+def _slopes_near(function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array) -> Array:
     """|∂g/∂(w, θ)| at some nodes w (k, nw) and beside them, (2 k, ng, nw + nθ)."""
     rng = np.random.default_rng(0)
     moved = w + SHAKEN * sizes[: w.shape[1]] * rng.uniform(-1, 1, w.shape)
@@ -276,7 +282,7 @@ def _balanced(
     """
     if (sizes > 0).all():
         return sizes
-    J = _slopes_beside(function, w, theta, d, numbers, sizes)
+    J = _slopes_near(function, w, theta, d, numbers, sizes)
     known = (J * sizes).max(axis=2)  # (k, ng)
     if node is not None:
         nz = node.graph.nz

@@ -134,11 +134,11 @@ def derived(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, An
     """
     if isinstance(system, TreeSystem) and system.nv > WRITTEN_VELOCITIES and forms is None:
         return [f"the equations of {system.nv} velocities are too long to be read; give forms=[…] to derive them all the same"]
-    chosen = items_of(forms, "forms=") if forms is not None else _usual(system)
+    chosen = items_of(forms, "forms=") if forms is not None else _default_forms(system)
     return [form if isinstance(form, Equations) else _derive(system, name_in(form), pseudo) for form in chosen]
 
 
-def _usual(system: System) -> list[str]:
+def _default_forms(system: System) -> list[str]:
     return ["lagrange", "appell"] if any(c.order > 0 for c in system.constraints) else ["lagrange"]
 
 

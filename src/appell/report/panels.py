@@ -31,14 +31,14 @@ NAMED = (
     ("Coordinates", lambda m: m.coordinate_names, {}),
     ("Velocities", lambda m: m.velocity_names, {}),
     ("Inputs", lambda m: m.input_names, {"held": True}),
-    ("Reactions", lambda m: (*m.reaction_keys, *_rubbing(m)), {}),
+    ("Reactions", lambda m: (*m.reaction_keys, *_friction_forces(m)), {}),
     ("Energy", lambda m: ("energy",), {}),
     ("Energy error (relative)", lambda m: ("energy_error",), {"log": True}),
     ("Constraint residual", lambda m: ("residual",) if m.reaction_names or np.any(m.residual) else (), {"log": True}),
 )
 
 
-def _rubbing(motion: Any) -> tuple[ReactionName, ...]:
+def _friction_forces(motion: Any) -> tuple[ReactionName, ...]:
     """Frictions whose forces are available; a file stores the components of pairs separately."""
     system = getattr(motion, "system", None)
     return () if system is None else tuple(ReactionName(fr.name) for fr in system.frictions)

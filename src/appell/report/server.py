@@ -75,7 +75,7 @@ class TokenGuard:
             return
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         in_address = self._has_token(scope)
-        admitted = in_address or self._is_token(self._kept(headers))
+        admitted = in_address or self._is_token(self._cookie_token(headers))
         if not (admitted and headers.get("host", "") in self.hosts and self._own_page(scope, headers)):
             await self._refuse(scope, send)
             return
@@ -96,7 +96,7 @@ class TokenGuard:
         """Whether the address contains the token."""
         return self._is_token(parse_qs(scope.get("query_string", b"").decode("latin-1")).get("token", [""])[0])
 
-    def _kept(self, headers: dict[str, str]) -> str:
+    def _cookie_token(self, headers: dict[str, str]) -> str:
         """The token in the cookie."""
         try:
             morsel = SimpleCookie(headers.get("cookie", "")).get(self.cookie)

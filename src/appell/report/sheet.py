@@ -85,7 +85,9 @@ def _html(
     description = {
         "film": None if animation is None else describe(animation, packer), "panels": panels.described if panels else [],
     }  # fmt: skip
-    figure = f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if animation else ""
+    figure = (
+        f'<div class="looking"><div class="moving"><div id="film"></div></div><div>{curves}</div></div>' if animation else ""
+    )
     notes = "".join(missing(note) for note in (animation.notes if animation else ()))
     values = ""
     if motion is not None:
@@ -127,7 +129,7 @@ def _steps(equations: Equations, blank: bool) -> Iterator[tuple[int, Any, Any]]:
 def _tex(
     system: System, derived: list[Equations | str], motion: Any, heading: str, target: Path, steps: str | None = None
 ) -> Path:
-    blocks = [r"\section*{Model}", _stated(system, motion)]
+    blocks = [r"\section*{Model}", _model_latex(system, motion)]
     for form in dict.fromkeys(derived):
         if isinstance(form, str):
             blocks.append(rf"\par\noindent\textit{{{tex.prose_as_latex(form)}}}")
@@ -138,7 +140,7 @@ def _tex(
         if steps is None:
             blocks.append(tex.equations(split_lines(form.latex("simplified"))))
         if steps is not None:
-            blocks.append(_worked(form, steps == "blank"))
+            blocks.append(_derivation_latex(form, steps == "blank"))
     if motion is not None:
         picture = target.with_suffix(".pdf").with_name(f"{target.stem}-motion.pdf")
         write(picture, _pdf(motion))
@@ -154,7 +156,7 @@ def _tex(
     return write(target, document.replace("@BODY@", body))
 
 
-def _worked(equations: Equations, blank: bool) -> str:
+def _derivation_latex(equations: Equations, blank: bool) -> str:
     """The steps to one form in LaTeX."""
     blocks = []
     for number, step, rows in _steps(equations, blank):
@@ -164,7 +166,7 @@ def _worked(equations: Equations, blank: bool) -> str:
     return "\n\n".join(blocks)
 
 
-def _stated(system: System, motion: Any = None) -> str:
+def _model_latex(system: System, motion: Any = None) -> str:
     if isinstance(system, TreeSystem):
         return f"A tree of rigid bodies with {len(system.tree.nodes)} movable joints."
     rows: list[tuple[str, str, Any, str]] = [("T", "=", system.kinetic, "")]

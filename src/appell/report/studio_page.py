@@ -125,7 +125,7 @@ class StudioPage:
             with ui.row().classes("controls"):
                 if not self.fixed:
                     names = {name: name.replace("_", " ") for name in sorted(EXAMPLES)}
-                    current, choose = _maker(self.example), lambda e: self._choose(e.value)
+                    current, choose = _zoo_name(self.example), lambda e: self._choose(e.value)
                     ui.select(names, value=current, label="System", on_change=choose).props('aria-label="System"')
                 form = ui.select(list(FORMS), value=self.form, label="Equations", on_change=lambda e: self._equations(e.value))
                 form.props('aria-label="Form of the equations"')
@@ -136,26 +136,26 @@ class StudioPage:
             self.text = ui.element("div")
         self._open(self.example)
         if self.path is not None:
-            self.seen = _changed(self.path)
+            self.seen = _modified(self.path)
             self.ui.timer(EVERY, self._reload)
 
     def _reload(self) -> None:
         """Rereads the model file if it has changed; an error is shown, and the page does not change."""
         assert self.path is not None
-        changed = _changed(self.path)
+        changed = _modified(self.path)
         if changed == self.seen:
             return
         self.seen = changed
         try:
             self._open(example_of(self.path))
         except AppellError as error:
-            self._tell(error)
+            self._show_error(error)
 
     def _choose(self, name: str) -> None:
         try:
             self._open(example_of(name))
         except AppellError as error:
-            self._tell(error)
+            self._show_error(error)
 
     def _open(self, example: Example) -> None:
         self.example, self.until = example, example.until
@@ -194,7 +194,7 @@ class StudioPage:
 
     # -- updates -------------------------------------------------------------------------------------------------------
 
-    def _tell(self, error: Exception | None) -> None:
+    def _show_error(self, error: Exception | None) -> None:
         self.error.set_text("" if error is None else f"{type(error).__name__}: {error}")
 
     def _run(self, *, first: bool = False) -> None:
@@ -206,9 +206,9 @@ class StudioPage:
             self.motion = motion if from_file is None else replace(motion, units=from_file.units)
             text, html = picture(self.scene, self.motion)
         except (AppellError, ValueError, ArithmeticError) as error:
-            self._tell(error)
+            self._show_error(error)
             return
-        self._tell(None)
+        self._show_error(None)
         if first or html != self.html:  # a panel has appeared or disappeared: a residual, a contact
             self.html, self.turn = html, self.turn + 1
             self.curves.set_content(f'<div id="curves-{self.turn}">{html}</div>')
@@ -259,7 +259,7 @@ class StudioPage:
                 await beside.io_bound(make, path)
                 self.ui.download(path.read_bytes(), name)
         except (AppellError, OSError) as error:
-            self._tell(error)
+            self._show_error(error)
         finally:
             working.dismiss()
 
@@ -269,7 +269,7 @@ def written(symbol: Any) -> str:
     return text(symbol.letter, symbol.order) if isinstance(symbol, Jet) else text(str(symbol))
 
 
-def _changed(path: Path) -> float:
+def _modified(path: Path) -> float:
     """The modification time of a file; 0 while it does not exist, as editors briefly remove it."""
     try:
         return path.stat().st_mtime
@@ -282,7 +282,7 @@ def _equation_html(example: Example, form: str) -> str:
     return missing(equations) if isinstance(equations, str) else model_page.equation_text(equations)
 
 
-def _maker(example: Example) -> str | None:
+def _zoo_name(example: Example) -> str | None:
     """The name of its maker in the zoo; only makers with a word in common are tried, since trying all takes seconds."""
     words_of = lambda name: set(re.findall(r"[^\W_]+", name.casefold()))
     shared = {name: len(words_of(name) & words_of(example.name)) for name in EXAMPLES}
@@ -311,7 +311,7 @@ def picture(scene: Scene, motion: Any) -> tuple[str, str]:
 
 def python_text(example: Example, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> str:
     """A script that computes the displayed motion."""
-    maker = _maker(example)
+    maker = _zoo_name(example)
     preamble = f"example = ap.zoo.{maker}()\nsystem = example.system" if maker else "system = ...  # your system"
     defaults = ""
     if isinstance(example, ExampleOfFile):

@@ -112,7 +112,7 @@ def equations(lines: Sequence[str]) -> str:
             groups.append([line])
     if width(lines) <= LINE_WIDTH and max(map(len, groups), default=0) <= ROWS_PER_EQUATION:
         return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
-    return "\n".join(_alone(group) for group in groups)
+    return "\n".join(_displayed(group) for group in groups)
 
 
 def width(lines: Sequence[str]) -> float:
@@ -121,7 +121,7 @@ def width(lines: Sequence[str]) -> float:
     return max((left for left, _ in sides), default=0.0) + max((right for _, right in sides), default=0.0)
 
 
-def _alone(group: Sequence[str]) -> str:
+def _displayed(group: Sequence[str]) -> str:
     if width(group) > LINE_WIDTH:  # put the right side below the left one
         left, _, right = group[0].partition("&")
         group = [f"& {left}", rf"&\quad {right}", *group[1:]]

@@ -124,12 +124,12 @@ class _Sampled:
 
     def __getitem__(self, key: Any) -> Array:
         """(k,)"""
-        return self._there(self.motion[key])
+        return self._at_frames(self.motion[key])
 
     def reaction(self, constraint: Any) -> Array:
-        return self._there(self.motion.reaction(constraint))
+        return self._at_frames(self.motion.reaction(constraint))
 
-    def _there(self, values: Array) -> Array:
+    def _at_frames(self, values: Array) -> Array:
         if self.inside:
             return values[: len(self.times)]
         order = np.argsort(self.motion.t, kind="stable")

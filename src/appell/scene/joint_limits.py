@@ -80,12 +80,12 @@ class JointRange(Item):
         for bound, hit in zip(bounds, pressed, strict=True):
             tick = np.stack([point(n, bound, share) for share in (0.75, 1.25)], axis=1)
             lines.append(draw.Polyline(draw.still(tick), GREY, 2.5, name=self.title))
-            lines += [self._red(arc, hit, 3.0), self._red(tick, hit, 6.0)] if np.any(hit) else []
+            lines += [self._line_at_stop(arc, hit, 3.0), self._line_at_stop(tick, hit, 6.0)] if np.any(hit) else []
         if self.hand is not None:
             lines.append(draw.Polyline(np.stack([point(n, q, 0.0), point(n, q, 1.0)], axis=1), GREY, 1.2, name=self.title))
         return lines
 
-    def _red(self, line: Array, hit: Array, width: float) -> Shape:
+    def _line_at_stop(self, line: Array, hit: Array, width: float) -> Shape:
         """The line while the joint is at its stop; otherwise it shrinks to a point."""
         return draw.Polyline(np.where(hit[:, None, None], line, line[:, :1]), STOP, width, name=f"{self.joint} at its stop")
 
@@ -139,12 +139,12 @@ def _stop(system: TreeSystem, face: Face, joints: Any) -> tuple[Any, JointStop] 
 
 def _range(tree: Tree, node: Any, q: Any, ends: Sequence[JointStop], reach: float, always: bool) -> Item:
     axis = np.asarray(node.axis, dtype=float)
-    hand = _hand(tree, node, axis) if node.kind.hinge else None
+    hand = _pointing_direction(tree, node, axis) if node.kind.hinge else None
     size = RADIUS * reach if hand is not None else RADIUS / 2 * reach
     return JointRange(node.name, tree.joint_frame(node.name), q, axis, hand, tuple(ends), size, always)
 
 
-def _hand(tree: Tree, node: Any, axis: Array) -> Array:
+def _pointing_direction(tree: Tree, node: Any, axis: Array) -> Array:
     """The direction in which the body of a hinge points, perpendicular to the axis: to its first joint or centre of mass."""
     n = tree.nodes.index(node)
     directions = [np.asarray(child.placement.p, dtype=float) for child in tree.nodes if child.parent == n]

@@ -60,7 +60,7 @@ def _read(path: Path, _changed: int) -> Mesh:
         raise ModelError(f"the mesh {path} cannot be read: {shown(str(error) or type(error).__name__)}") from None
 
 
-def _counted(sizes: Iterable[int]) -> None:
+def _refuse_many(sizes: Iterable[int]) -> None:
     """Raises if there would be too many triangles, before they are created."""
     if sum(sizes) > TRIANGLES:
         raise ValueError(f"it has over {TRIANGLES} triangles")
@@ -106,7 +106,7 @@ def _obj(data: bytes) -> tuple[Array, NDArray[np.int_]]:
         elif word[:1] == ["f"]:
             corner = [int(x.split("/")[0]) for x in word[1:]]
             corner = [k - 1 if k > 0 else len(vertices) + k for k in corner]
-            _counted((len(triangles), len(corner) - 2))
+            _refuse_many((len(triangles), len(corner) - 2))
             triangles += [(corner[0], corner[i], corner[i + 1]) for i in range(1, len(corner) - 1)]
     return np.array(vertices, dtype=float).reshape(-1, 3), np.array(triangles, dtype=int).reshape(-1, 3)
 
@@ -126,7 +126,7 @@ def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
         transform = parent @ _dae_transform(node)
         for use in node.findall("instance_geometry"):
             vertices, triangles = shapes[(use.get("url") or "").lstrip("#")]
-            _counted((len(triangles), *(len(t) for _, t in placed)))
+            _refuse_many((len(triangles), *(len(t) for _, t in placed)))
             placed.append((vertices @ transform[:3, :3].T + transform[:3, 3], triangles))
         for child in node.findall("node"):
             visit(child, transform)
@@ -187,7 +187,7 @@ def _dae_geometry(geometry: Element) -> tuple[Array, NDArray[np.int_]]:
                 sizes = [3] * (len(index) // 3) if kind == "triangles" else [len(index)]
                 sizes = [int(x) for x in (counts.text or "").split()] if counts is not None else sizes
                 start = 0
-                _counted((len(triangles), *sizes))
+                _refuse_many((len(triangles), *sizes))
                 for size in sizes:
                     face = index[start : start + size]
                     triangles += [[face[0], face[i], face[i + 1]] for i in range(1, size - 1)]

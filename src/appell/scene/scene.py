@@ -95,13 +95,13 @@ class Scene:
             return [self._checked(entry, item) for entry in value]
         expr = self._read(value, item)
         if expr not in self._checks:
-            self._checks[expr] = self._known(expr, item)
+            self._checks[expr] = self._with_known_symbols(expr, item)
         return self._checks[expr]
 
     def _read(self, value: Any, item: Item) -> Expr:
         return value if isinstance(value, Expr) and value in self._checks else expression(value, _ItemName(item))
 
-    def _known(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
+    def _with_known_symbols(self, expr: Expr, item: Item, free: Sequence[Any] = ()) -> Expr:
         """The expression; raises if it has symbols that are not in the system."""
         foreign = expr.free_symbols - self._symbols - set(free)
         for s in sorted((s for s in foreign if not isinstance(s, FrameJet | Prescribed)), key=str):
@@ -123,7 +123,7 @@ class Scene:
         if role == "surface":
             point = self._components(target[0], item)
             for e in point.position:
-                self._known(e, item, target[1])
+                self._with_known_symbols(e, item, target[1])
             return point
         attached = self._attached(target, item)
         self._in_plane = self._in_plane and attached.flat

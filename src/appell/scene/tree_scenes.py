@@ -146,14 +146,14 @@ def _visuals(tree: Tree, notes: list[str]) -> Iterator[Item]:
         try:
             mesh = mesh_of(shape, tree.source)
         except ModelError as error:
-            drawn, mesh = _instead(collisions[name], tree.source)
+            drawn, mesh = _drawable_collision(collisions[name], tree.source)
             notes.append(f"link {name}: {error}; {'its collision shape is drawn' if mesh else 'it is not drawn'}")
         if mesh is not None and drawn is not None:
             colour = shape.colour or PALETTE[(links.index(name) * 3 + 6) % len(PALETTE)]
             yield Visual(frame, mesh, drawn.placement.R, drawn.placement.p, colour)
 
 
-def _instead(collisions: list[LinkShape], source: Path | None) -> tuple[LinkShape | None, Mesh | None]:
+def _drawable_collision(collisions: list[LinkShape], source: Path | None) -> tuple[LinkShape | None, Mesh | None]:
     """The first collision shape that can be drawn."""
     for shape in collisions:
         try:
@@ -226,7 +226,7 @@ def mesh_path(name: str, urdf: Path) -> Path:
     if path is None:
         raise ModelError(f"the mesh {_short(name)} is not there (looked from {urdf.parent} upwards and in ROS_PACKAGE_PATH)")
     resolved = path.resolve()
-    if not any(resolved.is_relative_to(home) for home in _homes(urdf)):
+    if not any(resolved.is_relative_to(home) for home in _allowed_folders(urdf)):
         raise ModelError(
             f"the mesh {_short(name)} is not read: it is outside the folder {urdf.parent} and the robot's package (the nearest"
             " folder above with a package.xml); put it there, or name its folder in ROS_PACKAGE_PATH"
@@ -247,7 +247,7 @@ def _in_packages(name: str, urdf: Path) -> list[Path]:
     return tries + [root / sub / package / inside for root in _ros_folders() for sub in ("", "share")]
 
 
-def _homes(urdf: Path) -> list[Path]:
+def _allowed_folders(urdf: Path) -> list[Path]:
     """Folders whose files a robot file may name: its own, its package, packages beside it, and ROS's."""
     folder = urdf.resolve().parent
     packages = [base for base in (folder, *folder.parents) if (base / "package.xml").is_file()]

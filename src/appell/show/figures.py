@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 def stacked(heights: Sequence[float], axes: Any) -> tuple[Figure, list[Axes]]:
     """Stacked panels of these heights with a common time axis; or the given axes."""
     if axes is not None:
-        return _given(axes, len(heights))
+        return _given_axes(axes, len(heights))
     figure = _picture((6.4, max(2.4, 0.7 + 1.35 * sum(heights))))
     places = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
     return figure, list(places[:, 0])
@@ -37,7 +37,7 @@ def _picture(size: tuple[float, float]) -> Figure:
 def grid(count: int, axes: Any, *, legend: bool) -> tuple[Figure, list[Axes]]:
     """Portraits side by side, three in a row, with room for a legend on the right; or the given axes."""
     if axes is not None:
-        return _given(axes, count)
+        return _given_axes(axes, count)
     columns = min(3, count)
     rows = -(-count // columns)
     figure = _picture((max(4.2, 2.9 * columns) + 1.9 * legend, max(3.2, 2.5 * rows)))
@@ -50,14 +50,14 @@ def grid(count: int, axes: Any, *, legend: bool) -> tuple[Figure, list[Axes]]:
 def of_path(x: Array, y: Array, axes: Any) -> tuple[Figure, list[Axes]]:
     """A figure whose shape follows the path, within reason; or the given axes."""
     if axes is not None:
-        return _given(axes, 1)
+        return _given_axes(axes, 1)
     wide, high = max(np.ptp(x), 1e-12 * np.abs(x).max(initial=1.0)), max(np.ptp(y), 1e-12 * np.abs(y).max(initial=1.0))
     scale = min(5.6 / wide, 4.6 / high)
     figure = _picture((max(2.2, wide * scale) + 0.9, max(1.4, high * scale) + 0.8))
     return figure, [figure.subplots()]
 
 
-def _given(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
+def _given_axes(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
     """The axes given by the user, one for each panel."""
     places = list(np.atleast_1d(as_array(axes, "axes=")).reshape(-1))
     if len(places) != count:

@@ -40,7 +40,7 @@ def resonance_curve(found: Any, ax: Any = None) -> Any:
             y = np.where(found.stable[:, j] == stable, found.amplitude[:, j], np.nan)
             if np.isfinite(y).any():
                 kind = "stable" if stable else "unstable"
-                label, marker = None if kind in drawn else kind, "" if _runs(y) else "."
+                label, marker = None if kind in drawn else kind, "" if _has_line(y) else "."
                 ax.plot(found.values, y, style, color=colour, marker=marker, label=label)
                 drawn.add(kind)
     low, high = np.nanmin(found.amplitude, initial=np.inf), np.nanmax(found.amplitude, initial=0.0)
@@ -134,7 +134,7 @@ def marked_states(columns: list[np.ndarray], names: list[str], stability: tuple[
     return figure
 
 
-def _runs(y: np.ndarray) -> bool:
+def _has_line(y: np.ndarray) -> bool:
     """Whether a line is visible: two neighbouring values are finite."""
     finite = np.isfinite(y)
     return bool((finite[:-1] & finite[1:]).any())
@@ -194,7 +194,7 @@ def response(found: Any, ax: Any = None) -> Any:
             raise ModelError(f"ax= are two axes, for amplitude and phase, not {shown(ax)}")
         figure = axes[0].figure
     for panel, y in zip(axes, (found.amplitude, found.phase), strict=True):
-        marker = "" if _runs(np.where(found.settled, y, np.nan)) else "."
+        marker = "" if _has_line(np.where(found.settled, y, np.nan)) else "."
         jumps = np.abs(np.diff(y, prepend=y[0])) > np.pi if y is found.phase else np.zeros(len(y), dtype=bool)
         panel.plot(found.values, np.where(found.settled & ~jumps, y, np.nan), marker=marker)
         panel.plot(found.values[~found.settled], y[~found.settled], "o", mfc="white", color="C3", ms=4, label="not settled")
@@ -228,7 +228,7 @@ def branch_curve(
             continue
         on_stretch[1:] |= stable[:-1] == kind  # lines meet
         drawn, label = False, "stable" if kind else "unstable"
-        for start, stop in _stretches(on_stretch):
+        for start, stop in _true_runs(on_stretch):
             ax.plot(*_rounded(values[start:stop], y[start:stop]), style, color=colour, label=None if drawn else label)
             drawn = True
     for kind in dict.fromkeys(point[0] for point in special):
@@ -272,7 +272,7 @@ MARKS = {
 """Marker and colour of each kind of special point."""
 
 
-def _stretches(chosen: np.ndarray) -> list[tuple[int, int]]:
+def _true_runs(chosen: np.ndarray) -> list[tuple[int, int]]:
     """(start, stop) of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], chosen.astype(int), [0]])))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -261,7 +261,7 @@ def pivots_at(layout: FrameLayout) -> list[tuple[list[float], Array]]:
 
     Each with the articulated inertia on the axes of its joint, rotors included.
     """
-    q = _somewhere(layout)
+    q = _generic_configuration(layout)
     inertia, values = [six_by_six(*moments(link.inertia)) for link in layout.links], []
     for n in reversed(range(len(layout.links))):
         node, pivots = layout.links[n].node, []
@@ -285,7 +285,7 @@ def immovable(layout: FrameLayout) -> tuple[Node, str] | None:
     for link, (mass, size), (values, articulated) in zip(layout.links, _sizes(layout), pivots_at(layout), strict=True):
         if not all(map(isfinite, values)):
             return link.node, "moves bodies whose masses and lengths overflow; mend their units"
-        columns = link.columns(_somewhere(layout))
+        columns = link.columns(_generic_configuration(layout))
         sizes = [
             dot(S[:3], S[:3]) * size + dot(S[3:], S[3:]) * mass + rotor
             for S, rotor in zip(columns, link.node.armature, strict=True)
@@ -311,7 +311,7 @@ def _sizes(layout: FrameLayout) -> list[tuple[float, float]]:
     return [(float(m), float(P)) for m, P in sizes]
 
 
-def _somewhere(layout: FrameLayout) -> list[float]:
+def _generic_configuration(layout: FrameLayout) -> list[float]:
     """A generic configuration, (nq,), without symmetry; lengths are of the size of the tree."""
     q: list[float] = []
     size = size_of([link.node for link in layout.links])

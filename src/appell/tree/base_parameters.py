@@ -104,7 +104,9 @@ def _of_matrix(
 ) -> BaseParameters:
     labels = [f"{node.name}.{part}" for node in tree.nodes for part in TEN]
     letters = [sympy.Symbol(label, real=True) for label in labels]
-    names = tuple(_said(row, representative, labels) for row, representative in zip(matrix, independent, strict=True))
+    names = tuple(
+        _combination_text(row, representative, labels) for row, representative in zip(matrix, independent, strict=True)
+    )
     sums = tuple(sympy.Add(*(row[k] * letters[k] for k in np.flatnonzero(row != 0))) for row in matrix)
     numeric = not any(getattr(x, "free_symbols", None) for x in matrix.flat)
     pi = np.concatenate([ten_of(node.inertia) for node in tree.nodes])
@@ -181,7 +183,7 @@ def _refuse_unclear(unit: Array, count: int, name: str) -> None:
         raise ModelError(f"the rank of the regressor of {name} is not clear: {count} by columns, {rank} by singular values")
 
 
-def _said(row: NDArray[Any], representative: int, labels: list[str]) -> str:
+def _combination_text(row: NDArray[Any], representative: int, labels: list[str]) -> str:
     """The combination as text, its representative parameter first."""
     text = labels[representative]
     for k in np.flatnonzero(row != 0):

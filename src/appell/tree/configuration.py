@@ -163,7 +163,7 @@ class ConfigurationSpace:
     def integrate(self, q: ArrayLike, w: ArrayLike) -> Array:
         """The configuration reached from q in unit time at the constant velocity w (nv,), (nq,)."""
         q, w = self._states(q, "q", self.nq), self._states(w, "the velocity", self.nv)
-        moved = [node.kind.group[0](*self._own(node, q, w)) for node in self.nodes]
+        moved = [node.kind.group[0](*self._joint_entries(node, q, w)) for node in self.nodes]
         return _joined(moved, np.broadcast_shapes(q.shape[:-1], w.shape[:-1]))
 
     def difference(self, q0: ArrayLike, q1: ArrayLike) -> Array:
@@ -181,7 +181,7 @@ class ConfigurationSpace:
         share = reals(s, "s")
         return self.integrate(q0, share[..., None] * self.difference(q0, q1))
 
-    def _own(self, node: Node, q: Array, v: Array) -> tuple[Array, Array]:
+    def _joint_entries(self, node: Node, q: Array, v: Array) -> tuple[Array, Array]:
         return q[..., node.iq : node.iq + node.kind.nq], v[..., node.iv : node.iv + node.kind.nv]
 
     # --- other libraries ---------------------------------------------------------------------------------------------

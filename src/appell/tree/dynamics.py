@@ -159,11 +159,11 @@ class TreeDynamics(FrameMotion):
     def _external(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
         """Σ Jᵀ w."""
         total: Any = 0.0
-        for frame, w in self._acting(external):
+        for frame, w in self._checked_wrenches(external):
             total = total + (np.swapaxes(self.jacobian(frame, q), -1, -2) @ w[..., None])[..., 0]
         return np.asarray(total)
 
-    def _acting(self, external: Mapping[Any, ArrayLike]) -> list[tuple[str | FrameSymbols, Array]]:
+    def _checked_wrenches(self, external: Mapping[Any, ArrayLike]) -> list[tuple[str | FrameSymbols, Array]]:
         """(frame, wrench), checked."""
         if not isinstance(external, Mapping):
             raise ModelError("external= maps frames to wrenches, {'tool': [Fx, Fy, Fz, Mx, My, Mz]}")
@@ -225,13 +225,13 @@ class TreeDynamics(FrameMotion):
         """
         total = self._answer("wrenches", q, v, a)[0]
         if external is not None:
-            total = total - self._brought(q, external)
+            total = total - self._external_wrenches(q, external)
         return total
 
-    def _brought(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
+    def _external_wrenches(self, q: ArrayLike, external: Mapping[Any, ArrayLike]) -> Array:
         """(joints, 6): the external wrenches on the bodies behind each joint, summed."""
         total = np.zeros((*np.shape(q)[:-1], len(self.nodes), 6))
-        for frame, w in self._acting(external):
+        for frame, w in self._checked_wrenches(external):
             _, origin = self.placement(frame, q)
             n = self._node_of(frame)
             while n >= 0:

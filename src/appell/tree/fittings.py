@@ -94,7 +94,7 @@ class JointDamping(Fitting):
         return (self.joint,)
 
     def forces(self, tree: Tree) -> dict[Any, Any]:
-        return {v: -d * v for v, d in _each(tree, self.joint, self.damping)}
+        return {v: -d * v for v, d in _with_coefficients(tree, self.joint, self.damping)}
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ class JointFriction(Fitting):
         return (self.joint,)
 
     def constraints(self, tree: Tree) -> list[Any]:
-        pairs = _each(tree, self.joint, self.limit)
+        pairs = _with_coefficients(tree, self.joint, self.limit)
         name = lambda v: f"{self.joint}: friction" if len(pairs) == 1 else f"{v}: friction"
         return [Friction(v, limit=limit, name=name(v)) for v, limit in pairs]
 
 
-def _each(tree: Tree, joint: str, values: tuple[float, ...]) -> list[tuple[Any, float]]:
+def _with_coefficients(tree: Tree, joint: str, values: tuple[float, ...]) -> list[tuple[Any, float]]:
     """Velocities of a joint with their coefficients, where those are not zero."""
     speeds = tree.speeds(joint)
     coefficients = values * len(speeds) if len(values) == 1 else values
@@ -166,7 +166,7 @@ class Coupling(Fitting):
         """Σ c_k q^k by Horner's rule."""
         result: Any = Integer(0)
         for c in reversed(self.coefficients):
-            result = result * q + _whole(c)
+            result = result * q + _as_integer(c)
         return result
 
     def constraints(self, tree: Tree) -> list[Any]:
@@ -201,7 +201,7 @@ class Coupling(Fitting):
         return None
 
 
-def _whole(x: float) -> Any:
+def _as_integer(x: float) -> Any:
     """1.0 → 1, so that residuals read well."""
     return Integer(int(x)) if x == int(x) and abs(x) < 1e9 else x
 
@@ -211,7 +211,7 @@ def stop_ranges(tree: Tree) -> dict[str, tuple[float, float]]:
 
     A coupling and the stops of both its joints would be three rows on two coordinates. Equal limits make no stop.
     """
-    ranges = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _way(limit.lower, limit.upper)}
+    ranges = {name: (limit.lower, limit.upper) for name, limit in tree.limits.items() if _is_range(limit.lower, limit.upper)}
     leaders = {c.joint: c for c in tree.fittings if isinstance(c, Coupling) and len(c.coefficients) == 2 and not c.fixed}
     for follower in _last_first(leaders):
         if follower not in ranges:
@@ -242,7 +242,7 @@ def gathered_friction(limits: Mapping[str, float], couplings: Sequence[Coupling]
     return [JointFriction(joint, (limit,)) for joint, limit in total.items() if limit]
 
 
-def _way(lower: float, upper: float) -> bool:
+def _is_range(lower: float, upper: float) -> bool:
     """Whether the limits bound a nonempty range; crossed limits are reported where stops are made of them."""
     return (isfinite(lower) or isfinite(upper)) and lower != upper
 

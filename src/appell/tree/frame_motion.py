@@ -48,13 +48,13 @@ class FrameMotion(ConfigurationSpace):
 
     def placement(self, frame: str | FrameSymbols, q: ArrayLike) -> tuple[Array, Array]:
         """(R, p) of a frame in the world: R (3, 3), p (3,) in m. A frame is a name, or `tree.frame(name).at(xyz, rpy)`."""
-        base, offset = self._based(frame)
+        base, offset = self._base_and_offset(frame)
         R, p = self._frame_answer(base, "placement", "", q)
         return (R, p) if offset is None else (R @ offset.R, p + R @ offset.p)
 
     def pose(self, frame: str | FrameSymbols, q: ArrayLike) -> tuple[Array, Array, Array]:
         """(R, p, J) of a frame by one function: `placement`, and `jacobian` on the world's axes."""
-        base, offset = self._based(frame)
+        base, offset = self._base_and_offset(frame)
         R, p, J = self._frame_answer(base, "pose", "aligned", q)
         if offset is None:
             return R, p, J
@@ -67,16 +67,16 @@ class FrameMotion(ConfigurationSpace):
         reference="local" on the frame's axes, "aligned" at its origin on the world's axes, "world" at the world's
         origin (Pinocchio's LOCAL, LOCAL_WORLD_ALIGNED, WORLD).
         """
-        base, offset = self._based(frame)
+        base, offset = self._base_and_offset(frame)
         reference = _checked(reference)
         if offset is None or reference == "world":  # the point at the world's origin is the same for all of a body's frames
             return self._frame_answer(base, "jacobian", reference, q)[0]
         J, R = self._frame_answer(base, "jacobian", "aligned", q)[0], self.placement(base, q)[0]
-        return _seen(_carried(J, R @ offset.p), R @ offset.R, reference)
+        return _on_axes(_carried(J, R @ offset.p), R @ offset.R, reference)
 
     def bias_acceleration(self, frame: str | FrameSymbols, q: ArrayLike, v: ArrayLike, *, reference: str = "aligned") -> Array:
         """J̇ v, (6,): the acceleration of a frame is J a + J̇ v; reference as in `jacobian`."""
-        base, offset = self._based(frame)
+        base, offset = self._base_and_offset(frame)
         reference = _checked(reference)
         if offset is None or reference == "world":
             return self._frame_answer(base, "bias_acceleration", reference, q, v)[0]
@@ -86,7 +86,7 @@ class FrameMotion(ConfigurationSpace):
         linear = b[..., :3] + np.cross(alpha, r) + np.cross(omega, np.cross(omega, r))
         if reference == "local":  # the axes turn with ω
             linear = linear - np.cross(omega, V[..., :3] + np.cross(omega, r))
-        return _seen(np.concatenate([linear, alpha], axis=-1)[..., None], R @ offset.R, reference)[..., 0]
+        return _on_axes(np.concatenate([linear, alpha], axis=-1)[..., None], R @ offset.R, reference)[..., 0]
 
     def velocity(self, frame: str | FrameSymbols, q: ArrayLike, v: ArrayLike, *, reference: str = "aligned") -> Array:
         """J v, (6,): [linear | angular] velocity of a frame, m/s and rad/s; reference as in `jacobian`."""
@@ -115,7 +115,7 @@ class FrameMotion(ConfigurationSpace):
                 self._fns[key] = tree_functions.frame_function(self._subject, fixed_frame, question, reference)
         return self._fns[key]
 
-    def _based(self, frame: Any) -> tuple[str, Placement | None]:
+    def _base_and_offset(self, frame: Any) -> tuple[str, Placement | None]:
         """The named frame that a frame is fixed to, and its placement there; None where it is that frame itself."""
         if not isinstance(frame, FrameSymbols):
             return frame, None
@@ -134,7 +134,7 @@ class FrameMotion(ConfigurationSpace):
 
     def _node_of(self, frame: str | FrameSymbols) -> int:
         """The moving joint that carries a frame, −1 for the ground."""
-        return self._frame_named(self._based(frame)[0]).node
+        return self._frame_named(self._base_and_offset(frame)[0]).node
 
     def _frame_answer(self, frame: str, question: str, reference: str, *state: ArrayLike) -> tuple[Array, ...]:
         return self._frame_entry(frame, question, reference)(*state)
@@ -167,7 +167,7 @@ def _carried(J: Array, r: Array) -> Array:
     return np.concatenate([linear, J[..., 3:, :]], axis=-2)
 
 
-def _seen(columns: Array, R: Array, reference: str) -> Array:
+def _on_axes(columns: Array, R: Array, reference: str) -> Array:
     """Columns [linear | angular] on the world's axes, or on those of a frame R."""
     if reference == "aligned":
         return columns

@@ -95,11 +95,11 @@ def lay_out(nodes: Sequence[Node], *, booked: bool = True) -> FrameLayout:
     chosen = [Placement(basis(node.axis), np.zeros(3)) if node.kind.axial else _identity() for node in nodes]
     for n, node in enumerate(nodes):
         if node.kind.slide:
-            chosen[n] = _met(chosen, nodes, n)
+            chosen[n] = _at_predecessor(chosen, nodes, n)
         elif node.kind.hinge:
-            chosen[n] = _slid(chosen, nodes, n, successors[n])
+            chosen[n] = _shifted_along_axis(chosen, nodes, n, successors[n])
             chosen[n] = _turned(chosen, nodes, n, successors[n])
-    return _booked(nodes, chosen, booked)
+    return _assigned(nodes, chosen, booked)
 
 
 def size_of(nodes: Sequence[Node]) -> float:
@@ -122,7 +122,7 @@ def _extent(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> float
     return max(float(abs(X.p).max()) for X in around)
 
 
-def _booked(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> FrameLayout:
+def _assigned(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) -> FrameLayout:
     """Assigns the inertia that a joint does not move to its predecessor, from the tips inwards."""
     inertias = [node.inertia.seen_from(Z.inverse) for node, Z in zip(nodes, chosen, strict=True)]
     ground, links = Inertia.zero(), []
@@ -170,7 +170,7 @@ def _between(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Plac
     return to_parent @ nodes[n].placement @ chosen[n]
 
 
-def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
+def _at_predecessor(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placement:
     """A prismatic joint: its origin is that of the predecessor, so that q is the only distance. Not on the ground, which may be
     far away, and where lengths cost nothing."""
     X = _between(chosen, nodes, n)
@@ -179,7 +179,7 @@ def _met(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) -> Placemen
     return Z @ Placement(_turn_matrix(-gamma), np.zeros(3))
 
 
-def _slid(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
+def _shifted_along_axis(chosen: list[Placement], nodes: Sequence[Node], n: int, successors: Sequence[int]) -> Placement:
     """The origin at the point of the axis where most of the lengths b (of successors) and d (its own, unless from the ground)
     vanish."""
     X = _between(chosen, nodes, n)

@@ -105,7 +105,7 @@ def identify(tree: TreeDynamics, q: ArrayLike, v: ArrayLike, a: ArrayLike, tau: 
             raise ModelError("q, v, a or tau of identify are so large that forces overflow")
     measured = tau_ - known_forces
     base_columns = Y[:, :, list(base.independent)]
-    sigma, plain, errors, unexcited = _plain(base_columns, measured, noise)
+    sigma, plain, errors, unexcited = _plain_least_squares(base_columns, measured, noise)
     pi, settled = _nearest_bodies(tree, _Measured.of(base_columns, measured, sigma), np.asarray(base.matrix, dtype=float))
     estimates, residual = base.matrix @ pi, measured - Y @ pi
     gaps = [f"the motion does not tell {base.names[k]}" for k in unexcited]
@@ -129,7 +129,7 @@ def _table(values: Any, name: str, n: int) -> Array:
     return table
 
 
-def _plain(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[int]]:
+def _plain_least_squares(Y: Array, tau: Array, noise: Any) -> tuple[Array, Array, Array, list[int]]:
     """Noise of each joint, plain least squares, standard errors, and the indices of combinations that are not excited."""
     k, nv, _ = Y.shape
     stated = reals(1.0 if noise is None else noise, "noise=")

@@ -42,7 +42,7 @@ def unit_of(system: System, symbol: Any) -> str:
 
 def _of_joints(system: TreeSystem) -> Iterator[tuple[str, str]]:
     for node, letters in zip(system.tree.nodes, system.tree._symbols, strict=True):
-        units = _ways(node)
+        units = _velocity_units(node)
         for velocity, unit in zip(letters.velocities, units, strict=False):
             if velocity.order == 0:
                 yield velocity.letter, f"{unit}/s"
@@ -53,7 +53,7 @@ def _of_joints(system: TreeSystem) -> Iterator[tuple[str, str]]:
                 yield q.letter, units[k]
 
 
-def _ways(node: Node) -> list[str]:
+def _velocity_units(node: Node) -> list[str]:
     """ "rad" or "m" for each velocity of a joint whose S has unit columns [ω | v]; nothing for others."""
     axes = node.kind.subspace.axes
     return [] if axes is None else ["rad" if axis < 3 else "m" for axis in axes]

@@ -61,12 +61,12 @@ def acting(system: TreeSystem, motion: Any) -> dict[str, Array]:
     total: dict[str, Array] = {}
     for weight, by_frame in _sources(system, motion):
         for frame, wrench in by_frame.items():
-            values = np.stack([_along(motion, x) for x in wrench], axis=-1)
+            values = np.stack([_values_along(motion, x) for x in wrench], axis=-1)
             total[frame] = total.get(frame, 0.0) + np.asarray(weight)[:, None] * values
     return total
 
 
-def _along(motion: Any, x: Expr) -> Array:
+def _values_along(motion: Any, x: Expr) -> Array:
     return np.full(len(motion.t), float(x)) if x.is_number else motion[x]  # type: ignore[arg-type]
 
 

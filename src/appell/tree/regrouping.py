@@ -46,7 +46,7 @@ class Regrouping:
 
 
 @dataclass(frozen=True, eq=False)
-class _SeenOfBody:
+class _Observable:
     """The observable part of a body: its possible twists (rows of six), and functions of its ten numbers (rows of ten)."""
 
     twists: Table
@@ -55,14 +55,14 @@ class _SeenOfBody:
 
 def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
     """The exact base parameters of the bodies behind these joints; `reason_against` must be None for each."""
-    ground = _SeenOfBody(Matrix.zeros(0, 6), Matrix([_falls(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
-    observed: list[_SeenOfBody] = []
+    ground = _Observable(Matrix.zeros(0, 6), Matrix([_gravity_row(gravity)]) if any(gravity) else Matrix.zeros(0, 10))
+    observed: list[_Observable] = []
     vectors = []
     for k, node in enumerate(nodes):
         parent = observed[node.parent] if node.parent >= 0 else ground
-        body, hidden = _behind(node, parent)
+        body, hidden = _observable_behind(node, parent)
         observed.append(body)
-        G = _moved(_placement(node))
+        G = _transformed(_placement(node))
         for row in range(hidden.rows):
             vector = Matrix.zeros(1, 10 * len(nodes))
             vector[0, 10 * k : 10 * k + 10] = hidden[row, :]
@@ -72,20 +72,20 @@ def regrouped(nodes: Sequence[Node], gravity: Sequence[Any]) -> Regrouping:
     return _grouped(Matrix.vstack(Matrix.zeros(0, 10 * len(nodes)), *vectors), len(nodes))
 
 
-def _behind(node: Node, parent: _SeenOfBody) -> tuple[_SeenOfBody, Table]:
+def _observable_behind(node: Node, parent: _Observable) -> tuple[_Observable, Table]:
     """The observable part of the body behind a joint, and a basis (rows) of the changes that can move to its predecessor."""
     phis = [_generator(phi) for phi in _twists(node)]
     steps = [_rate(phi) for phi in phis]
     inward = _placement(node).inv()
     carried = [_coordinates(inward * _generator(row) * inward.inv()) for row in _rows(parent.twists)]
     brackets = [_bracket(phi) for phi in phis]
-    before = _closed(Matrix.vstack(Matrix.zeros(0, 6), *carried), brackets)
+    before = _invariant_space(Matrix.vstack(Matrix.zeros(0, 6), *carried), brackets)
     joint_twists = Matrix.vstack(Matrix.zeros(0, 6), *(_coordinates(phi) for phi in phis))
-    inherited = _space(parent.functions * _moved(_placement(node)))
+    inherited = _space(parent.functions * _transformed(_placement(node)))
     local = [_energy(_generator(xi), phi) for xi in (*_rows(before), *_rows(joint_twists)) for phi in phis]
-    changing = _closed(Matrix.vstack(Matrix.zeros(0, 10), *local, *(inherited * A for A in steps)), steps)
+    changing = _invariant_space(Matrix.vstack(Matrix.zeros(0, 10), *local, *(inherited * A for A in steps)), steps)
     hidden = _kernel(changing, 10)
-    return _SeenOfBody(_space(Matrix.vstack(before, joint_twists)), _space(Matrix.vstack(inherited, changing))), hidden
+    return _Observable(_space(Matrix.vstack(before, joint_twists)), _space(Matrix.vstack(inherited, changing))), hidden
 
 
 def reason_against(node: Node) -> str | None:
@@ -159,7 +159,7 @@ def _bracket(phi: Table) -> Table:
     return Matrix.vstack(*(_coordinates(phi * xi - xi * phi) for xi in units))
 
 
-def _full(k: int) -> Table:
+def _unit_pseudo_inertia(k: int) -> Table:
     """The pseudo-inertia with entry k equal to 1."""
     P = Matrix.zeros(4, 4)
     i, j = PAIRS[k]
@@ -167,26 +167,26 @@ def _full(k: int) -> Table:
     return P
 
 
-def _ten(P: Table) -> Table:
+def _ten_numbers(P: Table) -> Table:
     return Matrix([P[i, j] for i, j in PAIRS])
 
 
-def _moved(G: Table) -> Table:
+def _transformed(G: Table) -> Table:
     """P → G P Gᵀ on the ten numbers, (10, 10)."""
-    return Matrix.hstack(*(_ten(G * _full(k) * G.T) for k in range(10)))
+    return Matrix.hstack(*(_ten_numbers(G * _unit_pseudo_inertia(k) * G.T) for k in range(10)))
 
 
 def _rate(phi: Table) -> Table:
     """P → φ P + P φᵀ on the ten numbers, (10, 10)."""
-    return Matrix.hstack(*(_ten(phi * _full(k) + _full(k) * phi.T) for k in range(10)))
+    return Matrix.hstack(*(_ten_numbers(phi * _unit_pseudo_inertia(k) + _unit_pseudo_inertia(k) * phi.T) for k in range(10)))
 
 
 def _energy(xi: Table, phi: Table) -> Table:
     """P → tr(ξ P φᵀ), a row of ten."""
-    return Matrix([[(xi * _full(k) * phi.T).trace() for k in range(10)]])
+    return Matrix([[(xi * _unit_pseudo_inertia(k) * phi.T).trace() for k in range(10)]])
 
 
-def _falls(gravity: Sequence[Any]) -> list[Any]:
+def _gravity_row(gravity: Sequence[Any]) -> list[Any]:
     """P → g·h, a row of ten."""
     g = [_number(x) for x in gravity]
     return [0] * 6 + g + [0]
@@ -230,7 +230,7 @@ def _space(matrix: Table) -> Table:
     return _reduced(matrix)[0]
 
 
-def _closed(matrix: Table, steps: Iterable[Table]) -> Table:
+def _invariant_space(matrix: Table, steps: Iterable[Table]) -> Table:
     """The smallest space that contains these rows and is invariant under every step, applied from the right."""
     space, steps = _space(matrix), list(steps)
     while True:

@@ -46,7 +46,7 @@ def function(subject: Subject, question: str, *, more: Mapping[str, Value] | Non
     """The graph that answers one of `QUESTIONS`; more: further inputs that occur in the subject."""
     names, build = QUESTIONS[one_of(question, QUESTIONS, "a tree has no function ")]
     inputs = subject.inputs(names)
-    return make_fn(question, _shaped({**inputs, **(more or {})}), _heard(inputs, build(subject, *inputs.values())))
+    return make_fn(question, _shaped({**inputs, **(more or {})}), _with_nan_inputs(inputs, build(subject, *inputs.values())))
 
 
 def frame_function(
@@ -62,20 +62,20 @@ def frame_function(
     if question in ("jacobian", "pose"):
         J = kinematics.frame_jacobian(*at_frame, reference)
         outputs["J"] = (stacked([x for row in J for x in row]), (6, subject.nv))
-    return make_fn(question, _shaped({"q": q, **(more or {})}), _heard({"q": q}, outputs))
+    return make_fn(question, _shaped({"q": q, **(more or {})}), _with_nan_inputs({"q": q}, outputs))
 
 
-def _heard(inputs: Mapping[str, Value], outputs: Mapping[str, Part]) -> dict[str, Part]:
+def _with_nan_inputs(inputs: Mapping[str, Value], outputs: Mapping[str, Part]) -> dict[str, Part]:
     """The outputs, made NaN if an input that they do not depend on is NaN (the position of a floating base, a rotation about
     the vertical): vectors in every entry, matrices on their diagonal."""
     silent = algebra.alarm([part for part, _ in outputs.values()], algebra.column(*inputs.values()))
     if algebra.is_zero(silent):
         return dict(outputs)
-    spoilt = lambda x, shape: stacked([y + silent if _loud(k, shape) else y for k, y in enumerate(scalars(x))])
+    spoilt = lambda x, shape: stacked([y + silent if _is_diagonal(k, shape) else y for k, y in enumerate(scalars(x))])
     return {name: (spoilt(x, shape), shape) for name, (x, shape) in outputs.items()}
 
 
-def _loud(k: int, shape: tuple[int, ...]) -> bool:
+def _is_diagonal(k: int, shape: tuple[int, ...]) -> bool:
     """Whether entry k, row by row, is on the diagonal of a matrix; always true for vectors."""
     return len(shape) < 2 or k // shape[1] == k % shape[1]
 
@@ -195,7 +195,7 @@ def frame_bias(subject: Subject, frame: Frame, reference: str) -> Fn:
     velocity = stacked([sum((x * y for x, y in zip(row, vs, strict=True)), 0.0) for row in J])
     bias = algebra.derivative_along(velocity, [q], [_rate(subject, q, v)["qd"][0]])
     inputs = {"q": q, "v": v}
-    return make_fn("bias_acceleration", _shaped(inputs), _heard(inputs, {"b": (bias, (6,))}))
+    return make_fn("bias_acceleration", _shaped(inputs), _with_nan_inputs(inputs, {"b": (bias, (6,))}))
 
 
 QUESTIONS: dict[str, tuple[str, Callable[..., dict[str, Part]]]] = {

@@ -95,7 +95,7 @@ class TreeSystem(System):
             self._expression(fitting.potential(tree), "the potential of a fitting", level=0) for fitting in tree.fittings
         ]
         self.potential = self.potential_given + sum(potentials, Integer(0))
-        self._restrict([*_fitted(tree, constraints), *constraints])
+        self._restrict([*_fitting_constraints(tree, constraints), *constraints])
         damping = [d for node in tree.nodes for d in node.damping]
         fitted = [self._forces(fitting.forces(tree)) for fitting in tree.fittings]
         self.forces = tuple(
@@ -187,7 +187,7 @@ class TreeSystem(System):
         return force, velocity
 
 
-def _fitted(tree: Tree, stated: tuple[Any, ...]) -> list[Any]:
+def _fitting_constraints(tree: Tree, stated: tuple[Any, ...]) -> list[Any]:
     """The constraints of the fittings of a tree, except those replaced by a given constraint of the same name."""
     names = {getattr(constraint, "name", None) for constraint in stated}
     return [constraint for fitting in tree.fittings for constraint in fitting.constraints(tree) if constraint.name not in names]

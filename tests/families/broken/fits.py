@@ -9,7 +9,7 @@ BREAKAGES = [
         "attempts are compared by their squares, whatever the loss",
         "optimize/fit_search.py",
         '        fits.sort(key=lambda fit: (self._misfit(fit), not fit.success))',
-        '        fits.sort(key=lambda fit: (self._left(fit), not fit.success))',
+        '        fits.sort(key=lambda fit: (self._unexplained(fit), not fit.success))',
         {
             "fits.attempts_with_outliers": (0, 2, 3),
         },

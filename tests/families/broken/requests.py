@@ -180,7 +180,7 @@ BREAKAGES = [
     Breakage(
         "a mesh may lie anywhere",
         "scene/tree_scenes.py",
-        '    if not any(resolved.is_relative_to(home) for home in _homes(urdf)):',
+        '    if not any(resolved.is_relative_to(home) for home in _allowed_folders(urdf)):',
         '    if False:',
         {
             "foreign_data.meshes_of_a_robot_lie_in_its_folder": (1, 5),

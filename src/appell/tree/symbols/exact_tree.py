@@ -82,16 +82,16 @@ class ExactTree:
     def of(tree: Tree, frames: Iterable[str] = ()) -> ExactTree:
         """The exact tree of a tree, with these frames available."""
         joints = symbols_of(tree.nodes)
-        places = [_place(node) for node in tree.nodes]
+        places = [_body_frame(node) for node in tree.nodes]
         parent_frames = [HERE if node.parent < 0 else places[node.parent] for node in tree.nodes]
         links = [_link(*arguments) for arguments in zip(tree.nodes, parent_frames, places, strict=True)]
         bodies = tuple(Moments.of(link.inertia) for link in links)
         frames_at = {name: (tree.frames[name].node, tree.frames[name].placement) for name in frames}
-        marks = {name: (n, _whole(places[n].inverse @ X)) for name, (n, X) in frames_at.items()}
+        marks = {name: (n, _all_steps(places[n].inverse @ X)) for name, (n, X) in frames_at.items()}
         steps = [step for word in (*(link.fixed for link in links), *(word for _, word in marks.values())) for step in word]
         turns = {abs(_angle(step)) for step in steps if isinstance(step, Turn)}
         letters = {angle: Dummy("angle") for angle in sorted(turns, key=float)} if len(turns) <= KEPT_ANGLES else {}
-        angles = [_turning(joint, link) for joint, link in zip(joints, links, strict=True)]
+        angles = [_angles_of(joint, link) for joint, link in zip(joints, links, strict=True)]
         motion = [x for joint in joints for x in (*joint.coordinates, *joint.velocities)]
         circles = [x for group in (*angles, letters.values()) for x in group]
         numbers = [step.d for step in steps if isinstance(step, Slide)] + [exact_scalar(g) for g in tree.gravity]
@@ -150,7 +150,7 @@ class ExactTree:
         return self.column([*pose.turned(add(u, cross(w, r))), *pose.turned(w)])
 
 
-def _place(node: Node) -> Placement:
+def _body_frame(node: Node) -> Placement:
     """The frame of a body in the given one: z along the axis."""
     if has_symbols(node.axis):
         raise FormNotApplicable(
@@ -175,7 +175,7 @@ def _spelled(X: Placement) -> tuple[Steps, float]:
     return (*(Slide(k, d) for k, d in enumerate(lengths) if d != 0), *turns.steps), turns.gamma
 
 
-def _whole(X: Placement) -> Steps:
+def _all_steps(X: Placement) -> Steps:
     word, gamma = _spelled(X)
     return (*word, *turn(2, gamma))
 
@@ -198,7 +198,7 @@ def _lifted(step: Step, algebra: Algebra, letters: Mapping[Expr, Symbol]) -> Ste
     return Turn(step.k, c, s if angle.is_positive else -s)
 
 
-def _turning(joint: JointSymbols, link: FramedLink) -> list[Expr]:
+def _angles_of(joint: JointSymbols, link: FramedLink) -> list[Expr]:
     """The angles whose cosines and sines a joint needs: q + γ of a hinge; without a leading sign, since cos(−x) = cos x."""
     subspace, shift = link.node.kind.subspace, 0 if quarter(link.offset) is not None else exact_angle(link.offset)
     if joint.quaternions:

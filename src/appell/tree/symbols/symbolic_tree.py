@@ -71,25 +71,25 @@ class LinkBody(RigidBody):
             object.__setattr__(self, name, value)
 
     def velocity(self, rates: Rates) -> Matrix:
-        u, w = _moved(self.u, rates), _moved(self.w, rates)
+        u, w = _with_rates(self.u, rates), _with_rates(self.w, rates)
         return self.orientation.rotation * (u + w.cross(self.h) / (self.mass or 1))
 
     def omega(self, rates: Rates | None = None, *, frame: str = "body") -> Matrix:
-        w = _moved(self.w, rates or {})
+        w = _with_rates(self.w, rates or {})
         return self.orientation.rotation * w if frame == "space" else w
 
     def kinetic(self, rates: Rates) -> Expr:
-        return _moved(self.T, rates)
+        return _with_rates(self.T, rates)
 
     def appell(self, rates: Rates) -> Expr:
         """S = ½ m a·a + a·(ω̇ × h + ω × (ω × h)) + ½ ω̇·J0 ω̇ + ω̇·(ω × J0 ω) with a = u̇ + ω × u (Golubev 1.5)."""
-        u, w = _moved(self.u, rates), _moved(self.w, rates)
+        u, w = _with_rates(self.u, rates), _with_rates(self.w, rates)
         a, w_d = total_derivative(u, rates) + w.cross(u), total_derivative(w, rates)
         turning = w_d.dot(self.J0 * w_d) / 2 + w_d.dot(w.cross(self.J0 * w))
         return self.mass * a.dot(a) / 2 + a.dot(w_d.cross(self.h) + w.cross(w.cross(self.h))) + turning
 
 
-def _moved(expr: Any, rates: Rates) -> Any:
+def _with_rates(expr: Any, rates: Rates) -> Any:
     """The expression with q.d replaced by the rates."""
     pairs: list[tuple[Any, Expr]] = list(rates.items())
     return expr.xreplace({q.d: rate for q, rate in pairs if rate != q.d})
