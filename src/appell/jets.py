@@ -11,9 +11,8 @@ the motion is `total_derivative`:
     dF/dt = ∂F/∂t + Σ ∂F/∂s · s.d      over the jets s in F,
 
 and SymPy's own `diff(F, t)`, `F.diff(t)` and `Derivative(F, t).doit()` are the same where F contains a jet, applied in the
-order
-written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. Plain SymPy treats x as a constant and returns 0, so that `forces={x: -c*x.diff(t)}`
-would silently lose its damping; see `_along_the_motion`. `partial` is ∂F/∂s, time included.
+order written: diff(T, x.d, t) = d/dt ∂T/∂ẋ. Plain SymPy treats x as a constant and returns 0, so that
+`forces={x: -c*x.diff(t)}` would silently lose its damping; see `_along_the_motion`. `partial` is ∂F/∂s, time included.
 """
 
 from __future__ import annotations
@@ -295,7 +294,7 @@ def _along_the_motion(usual: Any) -> Any:
     """
 
     def derivative(cls: type, expr: Any, *variables: Any, **options: Any) -> Any:
-        if not options.get("evaluate") or not any(map(_needs_a_look, variables)) or not _has_jet(expr):
+        if not options.get("evaluate") or not any(map(_may_be_time, variables)) or not _has_jet(expr):
             return usual(cls, expr, *variables, **options)
         if _is_unknown(expr):
             return usual(cls, expr, *variables)
@@ -329,10 +328,10 @@ def _refuse_namesake(expr: Any, s: Any) -> None:
         raise ModelError(f"{sympy.srepr(s)} is not the '{s}' of the model, so a derivative by it is 0; use the model's symbol")
 
 
-def _needs_a_look(variable: Any) -> bool:
+def _may_be_time(variable: Any) -> bool:
     """Whether a variable of a derivative, s or (s, 2), is time, a text, or a symbol not made by ap.coordinates."""
     if isinstance(variable, tuple | list | sympy.Tuple):
-        return len(variable) == 2 and _needs_a_look(variable[0])
+        return len(variable) == 2 and _may_be_time(variable[0])
     return type(variable) is Symbol or isinstance(variable, str)
 
 

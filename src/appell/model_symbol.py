@@ -33,8 +33,8 @@ def _missing(symbol: Symbol, name: str) -> Any:
 
 def _refused_function(symbol: Symbol, name: str) -> Any:
     def refuse(*_: Any) -> Any:
-        known = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "absolute": "Abs"}.get(name, name)
-        raise ModelError(f"np.{name} takes numbers, and '{symbol}' is a symbol; in a model write: from sympy import {known}")
+        proper = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "absolute": "Abs"}.get(name, name)
+        raise ModelError(f"np.{name} takes numbers, and '{symbol}' is a symbol; in a model write: from sympy import {proper}")
 
     return refuse
 

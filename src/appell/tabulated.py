@@ -210,6 +210,7 @@ def from_table(name: str, times: Any, values: Any) -> PiecewisePolynomial:
     label = f"a spline of degree {degree} through {len(t)} points"
     spline = _spline(t, y, degree)
     if len(t) - 1 > FIT_PIECES:
+        # the fit adds little to the error of the table itself
         target = max(1e-3 * error, 1e-10 * np.abs(y).max()) if np.isfinite(error) else 1e-10 * np.abs(y).max()
         fit = _fitted(name, label + ", fitted", spline, (t[0], t[-1]), target)
         pieces = fit.breaks, fit.centres, fit.widths, fit.coefficients

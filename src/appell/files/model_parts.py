@@ -25,6 +25,7 @@ from appell.reading import shown
 
 
 def read_rows(source: Source) -> list[Any]:
+    """The constraints of a file with its walls, stops, frictions and resets."""
     rows: list[Any] = []
     for section in ("constraints", "walls", "stops", "friction"):
         entries = source.data.get(section, [])
@@ -92,6 +93,7 @@ def _friction(source: Source, keys: Keys, table: Mapping[str, Any], rows: Mappin
 
 
 def read_bodies(source: Source) -> dict[str, Any]:
+    """Name → body."""
     bodies: dict[str, Any] = {}
     for keys, table in source.tables("bodies", TABLES["bodies"]):
         mass, position = (
@@ -130,6 +132,7 @@ def _attitude(source: Source, keys: Keys, table: Mapping[str, Any]) -> Any:
 
 
 def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
+    """Forces, torques, springs and dampers; `bodies` by name, as points at which they act."""
     loads = []
     for keys, table in source.tables("loads", TABLES["loads"]):
         kind = table.get("kind")

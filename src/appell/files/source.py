@@ -161,6 +161,7 @@ class Source:
         return table
 
     def tables(self, section: str, known: Iterable[str] | None) -> list[tuple[Keys, dict[str, Any]]]:
+        """The tables of a section in double brackets, each with its position; `known`: allowed keys, None for any."""
         entries = self.data.get(section, [])
         if not isinstance(entries, list):
             raise self.wrong((section,), f"[[{section}]] in double brackets, one for each")
@@ -211,6 +212,7 @@ class Source:
         return number
 
     def dimensional(self, value: Any, keys: Keys) -> tuple[float, Dimensions | None]:
+        """(number in SI, dimensions, None where no unit is written)."""
         if isinstance(value, str):
             return self.checked(keys, lambda: quantity(value))
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -218,6 +220,7 @@ class Source:
         return self.checked(keys, lambda: finite(value, "the value")), None
 
     def listed(self, key: str) -> list[str]:
+        """A list of names, written as a list or as one text."""
         names = self.data.get(key, [])
         names = names.split() if isinstance(names, str) else names
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -230,6 +233,7 @@ class Source:
             raise self.wrong(keys, f"{len(entries)} entries; {most} are read at most")
 
     def section(self, name: str) -> dict[str, Any]:
+        """A section, empty if the file has none."""
         table = self.data.get(name, {})
         if not isinstance(table, dict):
             raise self.wrong((name,), f"[{name}] is a table")

@@ -167,8 +167,8 @@ def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     by_name = {text_of(s): value for s, value in values.items()}
     entries = {}
     functions = [e for s, e in values.items() if text_of(s) in map(str, system.prescribed) and isinstance(e, sympy.Basic)]
-    occurring = {s for e in (*_written(system), *functions) for s in e.free_symbols if not isinstance(s, MeasuredLetter)}
-    unused = sorted((s for s in occurring if isinstance(s, Parameter) and s not in system.parameters), key=str)
+    used = {s for e in (*_part_expressions(system), *functions) for s in e.free_symbols if not isinstance(s, MeasuredLetter)}
+    unused = sorted((s for s in used if isinstance(s, Parameter) and s not in system.parameters), key=str)
     for p in (*system.parameters, *unused):  # unused ones are written too
         foreign = [rule for rule, flag in p._assumptions_orig.items() if rule != "real" and not (rule in ASSUMPTIONS and flag)]
         if foreign:
@@ -182,7 +182,7 @@ def _parameters(system: System, values: Mapping[Any, Any]) -> list[str]:
     return _table("parameters", entries)
 
 
-def _written(system: System) -> list[Any]:
+def _part_expressions(system: System) -> list[Any]:
     """Expressions of bodies and loads, which may contain symbols that are in no equation of motion."""
     expressions = [x for body in system.bodies for x in (body.mass, *body.position)]
     expressions += [x for body in system.bodies if not isinstance(body, Particle) for x in body.inertia]

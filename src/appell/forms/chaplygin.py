@@ -55,7 +55,7 @@ class Chaplygin(Form):
         **options: Any,
     ) -> Equations:
         split = VelocitySplit.of(system, independent)
-        slopes = split.slopes if solved is None else _given_slopes(system, split, solved)
+        slopes = split.slopes if solved is None else _stated_slopes(system, split, solved)
         E, Q = euler_lagrange(system), generalized_forces(system)
         equations = [
             equation(
@@ -65,7 +65,7 @@ class Chaplygin(Form):
             for j, r in enumerate(split.independent)
         ]
         lam, rows, extra = liberated_by(split.rows, split.directions, [e - f for e, f in zip(E, Q, strict=True)])
-        F = split.branches() if solved is None else (_given(system, solved),)
+        F = split.branches() if solved is None else (_stated_formulas(system, solved),)
         return Equations(
             route=self,
             system=system,
@@ -74,7 +74,7 @@ class Chaplygin(Form):
             rows=(*(equation(r, 0) for r in split.rows.second), *rows),
             unknowns=(*system.accelerations, *extra),
             multipliers=lam,
-            kinematics=_shown(split, F),
+            kinematics=_kinematics(split, F),
             solved_block=split.solved_block,
             written_in=split.written_in,
             objects={"slopes": slopes, "F": F, "split": split},
@@ -178,13 +178,13 @@ class VelocitySplit:
         if len(free) != system.nv - k:
             raise FormNotApplicable(
                 f"{system.nv} velocities and {k} independent constraints leave {system.nv - k} independent velocities,"
-                f" but {len(free)} were named; {_works(system)}"
+                f" but {len(free)} were named; {_working_choice(system)}"
             )
         dependent = [i for i in range(system.nv) if i not in free]
         A_mu = rows.A.extract(list(range(k)), dependent) if k else sympy.zeros(0, 0)
         if k and all(_singular(m) for m in samples(A_mu)):
             names = ", ".join(str(system.velocities[i]) for i in dependent)
-            raise FormNotApplicable(f"the constraints cannot be solved for {names}; {_works(system)}")
+            raise FormNotApplicable(f"the constraints cannot be solved for {names}; {_working_choice(system)}")
         return VelocitySplit(system, rows, free, dependent)
 
 
@@ -193,11 +193,11 @@ def _singular(m: np.ndarray) -> bool:
     return rank(unit_rows(m).T) < len(m)
 
 
-def _works(system: System) -> str:
+def _working_choice(system: System) -> str:
     return f"independent=[{', '.join(map(str, best_independent(system)))}] works"
 
 
-def _shown(split: VelocitySplit, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
+def _kinematics(split: VelocitySplit, branches: Sequence[Mapping[Symbol, Expr]]) -> tuple[Any, ...]:
     """q̇_μ = F_μ where F has one branch, the constraints themselves otherwise; then the rates of states of first order."""
     rates = kinematics_of(split.system)
     if len(branches) == 1:
@@ -205,14 +205,14 @@ def _shown(split: VelocitySplit, branches: Sequence[Mapping[Symbol, Expr]]) -> t
     return (*(equation(f, 0) for f in split.rows.first), *rates)
 
 
-def _given(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
+def _stated_formulas(system: System, solved: Mapping[Symbol, Any]) -> dict[Symbol, Expr]:
     formulas = table_of(solved, "solved=").items()
     return {key: system.in_velocities(expression(value, f"solved[{name_in(key)}]")) for key, value in formulas}
 
 
-def _given_slopes(system: System, split: VelocitySplit, solved: Mapping[Symbol, Any]) -> Matrix:
+def _stated_slopes(system: System, split: VelocitySplit, solved: Mapping[Symbol, Any]) -> Matrix:
     """∂F_μ/∂q̇_r of the user's F, after a check that F satisfies the constraints at random states."""
-    F = _given(system, solved)
+    F = _stated_formulas(system, solved)
     level: dict[Any, Any] = {v: v for v in system.velocities}
     level |= {a: v for a, v in zip(system.accelerations, system.velocities, strict=True)}
     formula = {level.get(key, key): (key, value) for key, value in F.items()}

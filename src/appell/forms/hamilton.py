@@ -160,14 +160,14 @@ def _with_multipliers(form: Form, system: System) -> Equations:
         rows=(*lifted, *(equation(in_p(r), 0) for r in acceleration_rows(system))),
         unknowns=(*system.accelerations, *(p_i.d for p_i in p), *lam),
         multipliers=lam,
-        kinematics=_shown(canonical, system, rates),
+        kinematics=_kinematics(canonical, system, rates),
         definitions=canonical.momenta,
         written_in=p,
         objects={"H": canonical.H, "p": p, "implied": lifted},
     )
 
 
-def _shown(canonical: Canonical, system: System, rates: Mapping[Any, Expr]) -> tuple[Any, ...]:
+def _kinematics(canonical: Canonical, system: System, rates: Mapping[Any, Expr]) -> tuple[Any, ...]:
     """q̇ = ∂H/∂p, or p = M w + b where w are named; then the rates of states."""
     sums = canonical.kinematics()
     first = sums or tuple(equation(q.d, rates[q]) for q in system.coordinates)

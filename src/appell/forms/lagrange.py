@@ -62,8 +62,8 @@ class Lagrange(Form):
         if not system.holonomic_speeds:
             N, _, C = twist(system)
             T_q, p = sympy.Matrix(gradient(system.kinetic, system.coordinates)), gradient(system.kinetic, system.velocities)
-            turned = N.T * T_q + C.T * sympy.Matrix(p)
-            lines = tuple(Line(indexed("G", v), e) for v, e in zip(system.velocities, turned, strict=True))
+            terms = N.T * T_q + C.T * sympy.Matrix(p)
+            lines = tuple(Line(indexed("G", v), e) for v, e in zip(system.velocities, terms, strict=True))
             rule = LeftSide(r"G = N^T\,\partial T/\partial q + C^T p", "G = Nᵀ ∂T/∂q + Cᵀp")
             yield Stage("Terms of the kinematics", rule, lines)
         yield force_step(system)
@@ -91,8 +91,8 @@ def euler_lagrange_speeds(system: System) -> list[Expr]:
     T, d_dt = system.kinetic, time_derivation(system.rates)
     N, _, C = twist(system)
     p, T_q = gradient(T, system.velocities), sympy.Matrix(gradient(T, system.coordinates))
-    turning = N.T * T_q + C.T * sympy.Matrix(p)
-    return [d_dt(p_i) - turned for p_i, turned in zip(p, turning, strict=True)]
+    terms = N.T * T_q + C.T * sympy.Matrix(p)
+    return [d_dt(p_i) - term for p_i, term in zip(p, terms, strict=True)]
 
 
 @remembered
@@ -104,8 +104,8 @@ def twist(system: System) -> tuple[sympy.Matrix, sympy.Matrix, sympy.Matrix]:
     rates = [system.rates[q] for q in system.coordinates]
     N, rates_q = (sympy.Matrix([gradient(rate, by) for rate in rates]) for by in (system.velocities, system.coordinates))
     D = time_derivation(system.rates).matrix(N) - rates_q * N
-    gram, turned = (matrix.applyfunc(tidy.collected) for matrix in (N.T * N, N.T * D))
-    return N, D, (inverse(gram) * turned).applyfunc(shortened)
+    gram, projected = (matrix.applyfunc(tidy.collected) for matrix in (N.T * N, N.T * D))
+    return N, D, (inverse(gram) * projected).applyfunc(shortened)
 
 
 def shortened(expr: Expr, limit: int = 64) -> Expr:
@@ -124,7 +124,7 @@ def closes(system: System) -> bool:
     for k in range(4):
         values = {s: 0.2 + ((37 * i + 11 * k) % 53) / 61 for i, s in enumerate(symbols)}
         try:
-            results = tape(values, FLOAT)
+            results = tape(values, FLOAT)  # residuals, then the sizes of their terms
         except SingularConfiguration:
             continue
         worst.append(all(abs(x) <= 1e-9 * size for x, size in zip(results, results[len(residuals) :], strict=False)))

@@ -80,7 +80,7 @@ class Routh(Form):
             multipliers=(),
             kinematics=tuple(_mapped(e, write) for e in _definitions(folded, velocity)),
             definitions=sheet.definitions,
-            written_in=(*_own_velocities(system, folded), velocity.symbol, *folded.p),
+            written_in=(*_remaining_velocities(system, folded), velocity.symbol, *folded.p),
             objects={**_objects(folded, write), "sheet": sheet, "fold": folded},
         )
 
@@ -187,7 +187,7 @@ def _on_sheet(form: Form, folded: Fold, velocity: _Velocity) -> Equations:
     )
 
 
-def _own_velocities(system: System, folded: Fold) -> tuple[Symbol, ...]:
+def _remaining_velocities(system: System, folded: Fold) -> tuple[Symbol, ...]:
     """The velocities without ẏ, which (10) gives by p."""
     replaced = {y.d for y in folded.chart.y}
     return tuple(v for v in system.velocities if v not in replaced)

@@ -66,14 +66,14 @@ def _height(row: str) -> float:
 def rows_of(statements: Sequence[Statement]) -> list[str]:
     """Rows no wider than a page, as few as possible."""
     printer = Printer()
-    measured = lambda side: _Said(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
+    measured = lambda side: _Unbroken(side) if isinstance(side, str) else MeasuredLatex.of(side, printer=printer)
     sides = [(measured(s.left), s.relation, measured(s.right)) for s in statements]
     columns = sorted({left.width for left, _, _ in sides if left.width <= ROW_WIDTH - 2 * EQUAL} | {0.0}, reverse=True)
     layouts = [_layout(sides, column) for column in columns]
     return min(layouts, key=lambda layout: (layout[0] > ROW_WIDTH, len(layout[1])))[1]
 
 
-class _Said:
+class _Unbroken:
     """LaTeX that does not break."""
 
     parts: tuple[Any, ...] = ()

@@ -155,7 +155,7 @@ class Quaternion:
 
 @dataclass(frozen=True)
 class RotationMatrix:
-    """Attitude by a rotation matrix in the coordinates; ω on the body axes is the vector of RᵀṘ."""
+    """Attitude by a rotation matrix of coordinates; ω on the body axes is the vector of RᵀṘ."""
 
     rotation: Matrix
 

@@ -108,7 +108,7 @@ class _Line(NamedTuple):
     whole: bool
 
     def reached(self, direction: int, slack: Any) -> Any:
-        """The first time, further than `slack` from t, at which it is zero, or an integer; ±FAR where there is none."""
+        """The first time, further than `slack` from t, at which it is zero or an integer; ±`NO_BREAK_TIME` if there is none."""
         a, b, never = self.a, self.b, sympy.Float(direction * NO_BREAK_TIME)
         if not self.whole:
             return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (never, True))

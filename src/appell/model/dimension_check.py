@@ -44,7 +44,7 @@ def wrong_dimensions(
 
 
 class _DimensionCheck:
-    """Findings so far."""
+    """The checks of one system; `found` collects the inconsistencies."""
 
     def __init__(self, system: System, units: Mapping[str, Dimensions], write: Callable[[Any], str]):
         self.system, self.units, self.write = system, units, write

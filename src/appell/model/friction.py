@@ -87,7 +87,7 @@ class Friction:
         components = _slip(slip, name)
         name = _text(components) if name is None else str(name)
         where = f"friction '{name}'"
-        normal = _several(where, normal)
+        normal = _as_normal(where, normal)
         _check_kind(where, normal, coefficient, static, limit)
         if law not in IMPACT_LAWS:
             raise ConstraintError(f"law= of {where} is one of {', '.join(LAW_NAMES)}, not {shown(law)}")
@@ -203,7 +203,7 @@ def _check_kind(where: str, normal: Any, coefficient: Any, static: Any, limit: A
         )
 
 
-def _several(where: str, normal: Any) -> Any:
+def _as_normal(where: str, normal: Any) -> Any:
     """The normal: a list of one is that one, several are a tuple of bilateral constraints."""
     if not isinstance(normal, list | tuple):
         return normal

@@ -37,14 +37,14 @@ def given_in_si(system: Any, start: Any, parameters: Any) -> GivenInSI:
     system = compiled_system if isinstance(compiled_system, System) else system_of(system, "a call with units")
     symbols = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters, *system.prescribed)}
     units: dict[str, Dimensions] = {}
-    begin, values = (_plain(table, symbols, units, name) for name, table in tables.items())
+    begin, values = (_table_in_si(table, symbols, units, name) for name, table in tables.items())
     wrong = wrong_dimensions(system, units, {})
     if wrong:
         raise ModelError(f"the units that are given do not fit the system: {'; '.join(wrong[:3])}")
     return GivenInSI(begin, values, units)
 
 
-def _plain(table: Any, symbols: Mapping[str, Any], units: dict[str, Dimensions], name: str) -> Any:
+def _table_in_si(table: Any, symbols: Mapping[str, Any], units: dict[str, Dimensions], name: str) -> Any:
     if not isinstance(table, Mapping):
         return table
     plain = {}
@@ -53,11 +53,11 @@ def _plain(table: Any, symbols: Mapping[str, Any], units: dict[str, Dimensions],
         if is_quantity(value):
             text = name_in(key)
             plain[key], unit = in_si(value, f"{name[:-1]} of {text}")
-            _note(symbols.get(text), unit, units, text)
+            _record_unit(symbols.get(text), unit, units, text)
     return plain
 
 
-def _note(symbol: Any, unit: Dimensions, units: dict[str, Dimensions], text: str) -> None:
+def _record_unit(symbol: Any, unit: Dimensions, units: dict[str, Dimensions], text: str) -> None:
     """Records the unit of a symbol, also from that of its velocity."""
     letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (text, 0)
     base = times(unit, SECOND, Fraction(dots))

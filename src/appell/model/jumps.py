@@ -87,6 +87,7 @@ def dry_friction(forces: tuple[Expr, ...]) -> str:
 
 
 def between(one: Point, other: Point, share: float) -> Point:
+    """The point at a fraction of the segment between two points."""
     return [a + share * (b - a) for a, b in zip(one, other, strict=True)]
 
 
@@ -166,7 +167,7 @@ def change_of_piece(piece: Callable[[float], float]) -> float | None:
     first, last = piece(low), piece(high)
     if math.isnan(first) or math.isnan(last) or first == last:
         return None
-    while high - low > 1e-13:
+    while high - low > 1e-13:  # of the segment: a few hundred roundings of its ends
         middle = (low + high) / 2
         low, high = (middle, high) if piece(middle) == first else (low, middle)
     return (low + high) / 2

@@ -39,20 +39,20 @@ def placed(system: S, start: Any, parameters: Any = None) -> S:
     if not getattr(system, "unplaced", ""):
         return system
     unplaced: Any = system
-    sample = _numbers(unplaced, start, parameters)
+    sample = _values_by_symbol(unplaced, start, parameters)
     return system if sample is None else unplaced.replace(sample=sample)
 
 
 def state_near(system: Any, start: Any) -> tuple[float, Array, Array] | None:
     """(t, q, v) from a start; None if there is none, or it cannot be read."""
-    values = _numbers(system, start) if isinstance(start, Mapping) else None
+    values = _values_by_symbol(system, start) if isinstance(start, Mapping) else None
     if values is None:
         return None
     q, v = (np.array([values.get(s, s.start) for s in symbols]) for symbols in (system.positions, system.velocities))
     return 0.0, q, v
 
 
-def _numbers(system: Any, *tables: Any) -> dict[Any, float] | None:
+def _values_by_symbol(system: Any, *tables: Any) -> dict[Any, float] | None:
     """Symbol → value of states and parameters in tables by symbol or name; None if a value is not a number, which is reported
     where the start is read."""
     symbols = {str(s): s for s in (*system.positions, *system.velocities, *system.parameters)}

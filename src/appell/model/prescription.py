@@ -85,6 +85,7 @@ def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
 
 @remembered
 def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
+    """The system with records, or expressions of records, in place of parameters."""
     changed = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
     return system.replace(**changed, prescription=dict(system.prescription))  # a plain table, so that the system can be pickled
 
@@ -189,7 +190,7 @@ def _check_span(system: System, span: Span) -> None:
     refuse_outside(records_of(system.parameters), span)
     for pieces in tables(system):
         first, last = pieces.range
-        slack = 1e-9 * (last - first)
+        slack = 1e-9 * (last - first)  # rounding of sums of steps, as for records
         outside = [x for x in span if not first - slack <= x <= last + slack]
         if outside:
             raise ModelError(
@@ -262,7 +263,7 @@ def driven(system: System, parameters: Any, span: Span = None) -> tuple[System, 
     if not system.prescribed:
         return system, parameters
     values, others = values_of(system, parameters, span)
-    stand_in_for = _some if span is None else lambda f: stand_in(f, span)
+    stand_in_for = _generic_function if span is None else lambda f: stand_in(f, span)
     return with_values(system, tuple((f, values[f] if f in values else stand_in_for(f)) for f in system.prescribed)), others
 
 
@@ -280,10 +281,10 @@ def _wave(name: str, span: tuple[float, float]) -> PiecewisePolynomial:
 def generic(system: System) -> System:
     """The system with a generic function of time for each prescribed one: at a random time its derivatives are random
     numbers."""
-    return with_values(system, tuple((f, _some(f)) for f in system.prescribed)) if system.prescribed else system
+    return with_values(system, tuple((f, _generic_function(f)) for f in system.prescribed)) if system.prescribed else system
 
 
-def _some(f: Prescribed) -> Expr:
+def _generic_function(f: Prescribed) -> Expr:
     a, b, c = (Parameter(f"{f.letter}__{i}", real=True) for i in "012")
     return a + b * sympy.sin(t) / 4 + c * sympy.cos(2 * t) / 8
 

@@ -24,23 +24,23 @@ from appell.spelling import checked_keywords
 Rates = Mapping[Symbol, Expr]
 
 
-def _ends(between: Any, what: str) -> tuple[Any, Any]:
+def _ends(between: Any, load: str) -> tuple[Any, Any]:
     """(d, None) of two points, or (None, s) of a scalar; frames of trees have a `position`."""
     if isinstance(between, tuple | list):
         if len(between) != 2:
-            raise ModelError(f"{what} is between two points, (a, b), or along a scalar; {len(between)} things were given")
-        a, b = (_point(end, what) for end in between)
+            raise ModelError(f"{load} is between two points, (a, b), or along a scalar; {len(between)} things were given")
+        a, b = (_point(end, load) for end in between)
         if a == b:
-            raise ModelError(f"{what} is between a point and itself")
+            raise ModelError(f"{load} is between a point and itself")
         return b - a, None
     if isinstance(between, Particle | RigidBody | sympy.MatrixBase):
-        raise ModelError(f"{what} is between two points, (a, b); [0, 0, 0] is the origin")
-    return None, expression(between, f"the scalar of {what}")
+        raise ModelError(f"{load} is between two points, (a, b); [0, 0, 0] is the origin")
+    return None, expression(between, f"the scalar of {load}")
 
 
-def _point(end: Any, what: str) -> Matrix:
+def _point(end: Any, load: str) -> Matrix:
     position: Any = getattr(end, "position", end)
-    return Matrix(vector(list(position.flat()) if isinstance(position, sympy.MatrixBase) else position, f"an end of {what}"))
+    return Matrix(vector(list(position.flat()) if isinstance(position, sympy.MatrixBase) else position, f"an end of {load}"))
 
 
 @checked_keywords()

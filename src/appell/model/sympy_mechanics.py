@@ -117,7 +117,7 @@ def _from_kane(model: Any, name: str) -> System:
         raise ModelError("call kanes_equations(bodies, loads) first: a KanesMethod knows its bodies only then")
     rates, holonomic, translate = model.kindiffdict(), list(model._f_h), _Translation(model.q, model.u, model._uaux)
     rows = list(model._k_nh * model.u + model._f_nh) if model._k_nh else []
-    constraints = [*holonomic, *_others(rows, holonomic, rates, translate.velocities)]
+    constraints = [*holonomic, *_independent_rows(rows, holonomic, rates, translate.velocities)]
     return _from_bodies(translate, rates, model.bodies, model.forcelist or (), model._inertial, constraints, 0, name)
 
 
@@ -133,7 +133,7 @@ def _from_system(model: Any, name: str) -> System:
         loads += [(load.location, load.vector) for load in actuator.to_loads()]
     holonomic = list(model.holonomic_constraints)
     rows = [*model.nonholonomic_constraints, *model.velocity_constraints]
-    constraints = [*holonomic, *_others(rows, holonomic, rates, translate.velocities)]
+    constraints = [*holonomic, *_independent_rows(rows, holonomic, rates, translate.velocities)]
     return _from_bodies(translate, rates, model.bodies, loads, model.frame, constraints, _potential(model), name)
 
 
@@ -148,7 +148,7 @@ def _potential(model: Any) -> Any:
     return V if isinstance(model.eom_method, mechanics.LagrangesMethod) else sympy.Integer(0)
 
 
-def _others(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[Any]) -> list[Any]:
+def _independent_rows(rows: list[Any], holonomic: list[Any], rates: Any, velocities: list[Any]) -> list[Any]:
     """The velocity rows that are not combinations of derivatives of the holonomic constraints and of earlier rows."""
     spanned = [h.diff(dynamicsymbols._t).xreplace(rates) for h in holonomic]
     independent: list[Any] = []
@@ -199,7 +199,7 @@ def _from_bodies(
     system = System(**arguments, kinetic=convert(T))
     if not arguments["speeds"] or not bodies:
         return system
-    placed = _placed(system, bodies, frame, convert, arguments, convert(T))
+    placed = _located(system, bodies, frame, convert, arguments, convert(T))
     if placed is not None:
         return placed
     letters = {x.letter for x in (*arguments["coordinates"], *arguments["speeds"])}
@@ -216,7 +216,7 @@ def _from_bodies(
     return system
 
 
-def _placed(system: System, bodies: list[Any], frame: Any, convert: Any, args: dict[str, Any], kinetic: Expr) -> System | None:
+def _located(system: System, bodies: list[Any], frame: Any, convert: Any, args: dict[str, Any], kinetic: Expr) -> System | None:
     """The system with its bodies, if their positions are known relative to a fixed point and agree with SymPy's velocities;
     else None.
 
@@ -233,7 +233,7 @@ def _placed(system: System, bodies: list[Any], frame: Any, convert: Any, args: d
         velocity = [convert(e) for e in centre.vel(frame).to_matrix(frame)]
         if not all(map(_equal, rates_of_position, velocity)):
             return None
-        converted.append(_in_our_words(body, position, frame, convert))
+        converted.append(_converted_body(body, position, frame, convert))
     try:
         return _checked(System(**args, bodies=converted), kinetic)
     except ModelError:
@@ -253,7 +253,7 @@ def _fixed_point(point: Any, frame: Any) -> Any:
     return None
 
 
-def _in_our_words(body: Any, position: Any, frame: Any, convert: Any) -> Particle | RigidBody:
+def _converted_body(body: Any, position: Any, frame: Any, convert: Any) -> Particle | RigidBody:
     """A SymPy body at a position as ours."""
     mass = convert(body.mass)
     carried = _at_rest(mass)
@@ -281,7 +281,7 @@ class _MassCentre:
 
     def body(self, frame: Any, inside: Any) -> Particle | RigidBody:
         """The body as ours."""
-        return _in_our_words(self._body, self._position, frame, inside)
+        return _converted_body(self._body, self._position, frame, inside)
 
 
 def _at_rest(quantity: Any) -> list[int] | None:

@@ -108,11 +108,11 @@ class System(Vocabulary):
         prescription: Mapping[Any, Expr] | None = None,
         name: str = "system",
     ):
-        coordinates, constraints, bodies, loads = _kept(coordinates), *map(_some, (constraints, bodies, loads))
+        coordinates, constraints, bodies, loads = _copied(coordinates), *map(_copied_list, (constraints, bodies, loads))
         if coordinates is None:
             raise ModelError("coordinates= is missing: a list of ap.coordinates, System([x, y], …)")
-        forces, speeds, kinematics, rates = map(_kept, (forces, speeds, kinematics, rates))
-        sample = _kept(sample)
+        forces, speeds, kinematics, rates = map(_copied, (forces, speeds, kinematics, rates))
+        sample = _copied(sample)
         self._given = {
             "coordinates": coordinates, "kinetic": kinetic, "potential": potential, "forces": forces,
             "constraints": constraints, "bodies": bodies, "loads": loads, "speeds": speeds, "kinematics": kinematics,
@@ -328,16 +328,16 @@ class System(Vocabulary):
         return tuple(s for s in by_name.values() if isinstance(s, Parameter))
 
 
-def _kept(argument: Any) -> Any:
+def _copied(argument: Any) -> Any:
     """A copy of an argument, safe from later changes and from one-pass iterators; single objects are unchanged."""
     if isinstance(argument, Mapping):
         return dict(argument)
     return tuple(argument) if isinstance(argument, Iterator | list) else argument
 
 
-def _some(argument: Any) -> Any:
-    """`_kept`, with None for empty."""
-    return () if argument is None else _kept(argument)
+def _copied_list(argument: Any) -> Any:
+    """`_copied`, with None for empty."""
+    return () if argument is None else _copied(argument)
 
 
 def _rebuilt(arguments: Mapping[str, Any]) -> System:

@@ -119,29 +119,29 @@ def dimensions_of(
         return result
     if expr.is_Pow:
         if not expr.exp.is_Rational:
-            _bare(expr.exp, inner(expr.exp), where, "a power", write)
+            _refuse_unit(expr.exp, inner(expr.exp), where, "a power", write)
             if not expr.base.is_number:
-                _bare(expr.base, inner(expr.base), where, "the base of a power that is no number", write)
+                _refuse_unit(expr.base, inner(expr.base), where, "the base of a power that is no number", write)
             return DIMENSIONLESS
         return times(DIMENSIONLESS, inner(expr.base), Fraction(int(expr.exp.p), int(expr.exp.q)))
     if expr.is_Add or isinstance(expr, sympy.Max | sympy.Min | sympy.Mod | sympy.atan2):
         if not isinstance(expr, sympy.atan2):
             return _terms(expr, inner, where, write, wanted)
-        _known(lambda: _terms(expr, inner, where, write))
+        _or_unknown(lambda: _terms(expr, inner, where, write))
         return DIMENSIONLESS
     if expr.is_Piecewise:
         for relation in set().union(*(when.atoms(Relational) for _, when in expr.args)):
-            _known(lambda r=relation: _terms(r, inner, where, write))
+            _or_unknown(lambda r=relation: _terms(r, inner, where, write))
         return _terms(sympy.Tuple(*(value for value, _ in expr.args)), inner, where, write)
     if isinstance(expr, sympy.Abs | sympy.floor | sympy.ceiling):
         return inner(expr.args[0])
     if isinstance(expr, sympy.sign | sympy.Heaviside):
-        _known(lambda: inner(expr.args[0]))
+        _or_unknown(lambda: inner(expr.args[0]))
         return DIMENSIONLESS
     for argument in expr.args:
-        dimensions = _known(lambda e=argument: inner(e))
+        dimensions = _or_unknown(lambda e=argument: inner(e))
         if dimensions is not None:
-            _bare(argument, dimensions, where, f"the argument of {expr.func.__name__}", write)
+            _refuse_unit(argument, dimensions, where, f"the argument of {expr.func.__name__}", write)
     return DIMENSIONLESS
 
 
@@ -151,7 +151,7 @@ def _terms(
     """The common dimensions of terms; numbers are compatible only with angles, zero and terms of unknown unit with
     everything."""
     terms = [term for term in expr.args if term != 0]
-    dimensioned = [(term, unit) for term in terms if (unit := _known(lambda e=term: inner(e))) is not None]
+    dimensioned = [(term, unit) for term in terms if (unit := _or_unknown(lambda e=term: inner(e))) is not None]
     if not dimensioned and terms:
         raise UnitUnknown
     if not dimensioned:
@@ -164,7 +164,7 @@ def _terms(
     return usual
 
 
-def _known(act: Callable[[], Dimensions]) -> Dimensions | None:
+def _or_unknown(act: Callable[[], Dimensions]) -> Dimensions | None:
     """The result, or None where a unit is not known."""
     try:
         return act()
@@ -172,7 +172,7 @@ def _known(act: Callable[[], Dimensions]) -> Dimensions | None:
         return None
 
 
-def _bare(expr: Any, dimensions: Dimensions, where: str, description: str, write: Callable[[Any], str]) -> None:
+def _refuse_unit(expr: Any, dimensions: Dimensions, where: str, description: str, write: Callable[[Any], str]) -> None:
     """Raises unless an expression is dimensionless."""
     if dimensions != DIMENSIONLESS:
         raise ModelError(f"{where}: {write(expr)}, {description}, has {said(dimensions)} and should have {said(DIMENSIONLESS)}")

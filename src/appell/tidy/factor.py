@@ -17,7 +17,7 @@ def factored_out(expr: Any) -> Any:
 
 
 LITTLE = 16
-"""A fraction instead of a sum of several has to be shorter by this part: people like sums."""
+"""A fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
 DENOMINATOR_BASES = 6
 """Largest number of bases in denominators that are tried one by one as a common denominator."""
 Way = tuple[int, Callable[[], Sum]]
@@ -84,15 +84,15 @@ class Factoring:
         c, powers = term
         if Sum not in map(type, powers):
             return term
-        turned: dict[Any, int] = {}
+        signed: dict[Any, int] = {}
         for x, p in powers.items():
             if type(x) is Sum and x not in self._signs:
                 minuses, minus = sum(d < 0 for d, _ in x.terms), -x
                 if 2 * minuses > len(x.terms) or minus in self._signs:
                     x, c = minus, -c if p % 2 else c
                 self._signs.add(x)
-            turned[x] = turned.get(x, 0) + p
-        return c, turned
+            signed[x] = signed.get(x, 0) + p
+        return c, signed
 
     def _before_all(self, terms: list[Term]) -> list[Way]:
         """A sum with common factors in front, and with the least common denominator."""

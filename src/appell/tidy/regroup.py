@@ -41,14 +41,14 @@ Key = tuple[Any, int]
 def regrouped(expr: Any) -> Any:
     """The expression with its sums regrouped, inner ones first; the same object if nothing is shorter."""
     for _ in range(PASSES):
-        rewritten = _once(expr)
+        rewritten = _one_pass(expr)
         if characters(rewritten) > characters(expr) or rewritten == expr:
             break
         expr = rewritten
     return expr
 
 
-def _once(expr: Any) -> Any:
+def _one_pass(expr: Any) -> Any:
     memo: dict[Any, Any] = {}
 
     def short(e: Any) -> Any:
@@ -58,7 +58,7 @@ def _once(expr: Any) -> Any:
             args = [short(x) for x in e.args]
             rebuilt = e if all(new is old for new, old in zip(args, e.args, strict=True)) else e.func(*args)
             if rebuilt.is_Add:
-                rebuilt = _by_what_they_share(_folded(squares_completed(rebuilt)))
+                rebuilt = _grouped_by_factors(_folded(squares_completed(rebuilt)))
             elif rebuilt.is_Mul:
                 rebuilt = _flat(cancelled(rebuilt))
             memo[e] = min(rebuilt, e, key=characters)
@@ -165,7 +165,7 @@ def _flat(expr: Any) -> Any:
         if power > 0:
             numerator = Add(*(t * wave.base**power for t in sums[0].args))
             others = [x for x in expr.args if x is not wave and x is not sums[0]]
-            result = Mul(*others, _by_what_they_share(factored_out(numerator)), wave.base ** (wave.exp - power))
+            result = Mul(*others, _grouped_by_factors(factored_out(numerator)), wave.base ** (wave.exp - power))
             return result if characters(result) <= characters(expr) else expr
     return expr
 
@@ -194,7 +194,7 @@ def _in_atoms(p: Polynomial, atoms: list[Any]) -> Polynomial:
 # -- groups ------------------------------------------------------------------------------------------------------------
 
 
-def _by_what_they_share(expr: Any) -> Any:
+def _grouped_by_factors(expr: Any) -> Any:
     """A sum with terms grouped by a common factor, one group after the other, as long as that is shorter."""
     while expr.is_Add and len(expr.args) <= GROUPED_TERMS and not expr.has(sympy.Float):
         forms = [_grouped(expr, key) for key in _shared(expr)]

@@ -98,9 +98,9 @@ def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Pol
     unchanged = given or Polynomial.of_sum(whole, floats=floats)
     drafts = _drafts(whole, unchanged, limit, unit)
     if drafts is not None:
-        return _made(whole, shortest(drafts)) if given is None else Sum(shortest(drafts).make())
+        return _shorter_of(whole, shortest(drafts)) if given is None else Sum(shortest(drafts).make())
     # too long at once: the coefficient of each product of velocities separately
-    drafted = _made(whole, shortest(_drafts_of([_with_its_angles(unchanged, unit)])))
+    drafted = _shorter_of(whole, shortest(_drafts_of([_with_its_angles(unchanged, unit)])))
     if len(drafted.terms) == 1:
         return drafted
     summands = [Sum([term]) for term in drafted.terms]
@@ -108,7 +108,7 @@ def shorter(whole: Sum, limit: int, unit: bool, floats: bool = False, given: Pol
     return min(drafted, spread([as_factor(summand.terms) for summand in shortened]), key=_size)
 
 
-def _made(sum_: Sum, draft: Draft) -> Sum:
+def _shorter_of(sum_: Sum, draft: Draft) -> Sum:
     """The draft if it is shorter than the sum."""
     if draft.size + draft.minus > sum_.size:
         return sum_

@@ -89,8 +89,8 @@ class Sum:
     def expression(self, number: Any) -> Expr:
         """The expression; `number` converts a coefficient."""
         if self._expr is None:
-            terms = [_once(_product(c, powers, number)) for c, powers in self.terms]
-            self._expr = terms[0] if len(terms) == 1 else _once(_sum(terms))
+            terms = [_shared(_product(c, powers, number)) for c, powers in self.terms]
+            self._expr = terms[0] if len(terms) == 1 else _shared(_sum(terms))
         return self._expr
 
 
@@ -283,7 +283,7 @@ SUMS_REMEMBERED = 100_000
 """Largest number of cached expressions."""
 
 
-def _once(e: Any) -> Any:
+def _shared(e: Any) -> Any:
     """An equal object built before, if there is one: comparing two expressions as deep as the solution of n equations takes 4ⁿ
     steps, unless they share their parts."""
     if not (e.is_Add or e.is_Mul or e.is_Pow):
@@ -302,7 +302,7 @@ def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:
             plain = plain and x.is_Add
         else:
             plain = plain and (x.is_Symbol or isinstance(x, _PLAIN)) and x.is_commutative
-        factors.append(x if p == 1 else _once(_power(x, p) if plain else x**p))
+        factors.append(x if p == 1 else _shared(_power(x, p) if plain else x**p))
     if not factors:
         return number(c)
     if c == 1 and len(factors) == 1:

@@ -195,17 +195,17 @@ def _factored(series: Series, angles: list[Any]) -> Any:
     if any((k - low) % 2 for n in series for k, low in zip(n, lowest, strict=True)):
         return None
     P: Series = {tuple((k - low) // 2 for k, low in zip(n, lowest, strict=True)): c for n, c in series.items()}
-    factors, count, points = sympy.Integer(1), 0, _places(P)
+    factors, count, points = sympy.Integer(1), 0, _random_points(P)
     for factor in _candidates(len(angles)):
         while len(P) > 1 and _divides(factor, points) and (quotient := _divided(P, factor)) is not None:
-            P, factors, count, points = quotient, factors * factor.of(angles), count + 1, _places(quotient)
+            P, factors, count, points = quotient, factors * factor.of(angles), count + 1, _random_points(quotient)
     if not count:
         return None
     remainder = next(iter(P.values())) if len(P) == 1 else _as_wave(P, angles)
     return None if remainder is None else factors * remainder
 
 
-def _places(P: Series) -> list[tuple[list[complex], dict[Frequencies, complex]]]:
+def _random_points(P: Series) -> list[tuple[list[complex], dict[Frequencies, complex]]]:
     """Two random points: w, and the coefficients in numbers."""
     symbols = sorted(set().union(*(c.free_symbols for c in P.values())), key=str)
     points = []

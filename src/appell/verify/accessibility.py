@@ -46,7 +46,7 @@ class Field(NamedTuple):
 def reach_of(case: Case, inputs: Any) -> Iterator[Finding]:
     """Findings on accessibility by inputs; `inputs`: parameters, by symbol or name."""
     system, form = case.system, case.form
-    indices = _places(system, inputs)
+    indices = _input_indices(system, inputs)
     names = [str(system.parameters[i]) for i in indices]
     try:
         fn = acceleration(form, compile(system, case.values, backend="vm", ready=False).policies)
@@ -65,10 +65,10 @@ def reach_of(case: Case, inputs: Any) -> Iterator[Finding]:
     drift = Field("f", column(form["qd"], a, Value(1)))
     pushes = [Field(name, column(zeros(form.nq), slopes[:, i], Value(0))) for name, i in zip(names, indices, strict=True)]
     growth, spanning = _growth(case, drift, pushes)
-    yield Finding("inputs", system.name, _said(names, growth, spanning, _dimension(case)))
+    yield Finding("inputs", system.name, _sentence(names, growth, spanning, _dimension(case)))
 
 
-def _places(system: Any, inputs: Any) -> list[int]:
+def _input_indices(system: Any, inputs: Any) -> list[int]:
     index_of = {str(s): i for i, s in enumerate(system.parameters)}
     names = [name_in(item) for item in items_of(inputs, "inputs=")]
     unknown = [name for name in names if name not in index_of]
@@ -135,7 +135,7 @@ def _dimension(case: Case) -> int:
     return 2 * form.nv - largest_rank("A0") - largest_rank("A1") + form.states
 
 
-def _said(names: Sequence[str], growth: Sequence[int], fields: Sequence[str], whole: int) -> str:
+def _sentence(names: Sequence[str], growth: Sequence[int], fields: Sequence[str], whole: int) -> str:
     spans = ", ".join(map(str, growth))
     sentence = f"the inputs {', '.join(names)} and their brackets with the drift f span {spans} of {whole} dimensions of the"
     sentence += f" state ({', '.join(fields)})"

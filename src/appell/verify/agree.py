@@ -61,7 +61,7 @@ def agree(
     after the form.
     """
     system = system_of(system, "ap.agree")
-    states, seed = _whole("states", states, 1), _whole("seed", seed, 0)
+    states, seed = _whole_number("states", states, 1), _whole_number("seed", seed, 0)
     if system.frictions:
         options = {"states": states, "parameters": parameters, "seed": seed, "forms": forms, "pseudo": pseudo}
         return _in_each_mode(system, {**options, "independent": independent})
@@ -79,7 +79,7 @@ def agree(
     return Agreement(system.name, len(judge.states), _compare(trials, judge), resets)
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def _whole_number(name: str, value: Any, least: int) -> int:
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
     if not is_whole or not least <= value <= LARGEST_SEED:
         raise ModelError(f"{name}= of ap.agree is a whole number of at least {least}, not {shown(value)}")

@@ -69,7 +69,7 @@ def _undetermined(tape: Tape, unknowns: list[Any], unique: list[bool], solutions
     reason = ""
     for solution in solutions:
         try:
-            reason = _lost(tape(solution, numbers), unknowns, unique, numbers)[0]
+            reason = _nullity(tape(solution, numbers), unknowns, unique, numbers)[0]
         except SingularConfiguration:
             continue
         if not reason:
@@ -77,7 +77,7 @@ def _undetermined(tape: Tape, unknowns: list[Any], unique: list[bool], solutions
     return reason
 
 
-def _lost(flat: Sequence[Any], unknowns: list[Any], unique: list[bool], numbers: Arithmetic) -> tuple[str, int]:
+def _nullity(flat: Sequence[Any], unknowns: list[Any], unique: list[bool], numbers: Arithmetic) -> tuple[str, int]:
     """(what is not determined, number of null vectors) of a matrix, row by row."""
     n = len(unknowns)
     K = [list(flat[i : i + n]) for i in range(0, len(flat), n)]
@@ -105,12 +105,12 @@ def _in_equations(equations: Equations, solutions: Sequence[State], numbers: Ari
     reason = ""
     for solution in solutions:
         try:
-            reason, free = _lost(K(solution, numbers), unknowns, unique, numbers)
+            reason, free = _nullity(K(solution, numbers), unknowns, unique, numbers)
             columns, k = W(solution, numbers), len(system.constraints)
         except SingularConfiguration:
             continue
-        W_flat = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ without force
-        if not reason and k and all(not u for u in unique[-k:]) and free > _lost(W_flat, [*range(k)], [False] * k, numbers)[1]:
+        flat = [columns[j * system.nv + i] for i in range(system.nv) for j in range(k)]  # W, (nv, k): Λ without force
+        if not reason and k and all(not u for u in unique[-k:]) and free > _nullity(flat, [*range(k)], [False] * k, numbers)[1]:
             reason = "the forces of the constraints not determined"
         if not reason:
             return ""

@@ -325,11 +325,11 @@ def _jumps(batch: StateBatch, face: int, exprs: Sequence[Expr]) -> Array:
     """ΔI of quantities affine in v under a unit impulse at a face, at states on it, (k, number of them)."""
     form = normal_form(batch.run.system, (face,))
     blocks = vm_function(form.select("M", "A", "W")).batch(batch.t, batch.q, batch.v, batch.p)
-    dv = np.array([_blow(M, A, W) for M, A, W in zip(*blocks, strict=True)]).reshape(batch.v.shape)
+    dv = np.array([_velocity_jump(M, A, W) for M, A, W in zip(*blocks, strict=True)]).reshape(batch.v.shape)
     return replace(batch, v=batch.v + dv).table(exprs) - batch.table(exprs)
 
 
-def _blow(M: Array, A: Array, W: Array) -> Array:
+def _velocity_jump(M: Array, A: Array, W: Array) -> Array:
     """Δv of M Δv = n + W λ, A Δv = 0, with the normal n as the last row of A."""
     return response(M, A[:-1], W[:, :-1], A[-1][:, None])[:, 0]
 

@@ -71,19 +71,19 @@ def diagnose(
     """
     system = system_of(system, "ap.diagnose")
     time = finite(since, "since=")
-    span, unknown = (time - 1.0, time + 2.0), [f for f in system.prescribed if not _given(f, parameters)]
+    span, unknown = (time - 1.0, time + 2.0), [f for f in system.prescribed if not _has_value(f, parameters)]
     system, parameters = driven(system, parameters, span)
     system = placed(system, start, parameters)
     require_placed(system)
-    vain, values, large = [], table_of(parameters, "parameters="), too_large(system)
+    identities, values, large = [], table_of(parameters, "parameters="), too_large(system)
     if large is None:
-        vain, system = list(_vain(system)), system.symbolic()
+        identities, system = list(_identities(system)), system.symbolic()
     state = None
     if start is not None:
         bind(system, values)  # raises if a value is missing
         state = (time, *read(system, start))
     case = Case.of(system, values, state)
-    findings = [*_natures(system), *vain, *_unilateral(system), *_resets(system), *([] if large is None else [large])]
+    findings = [*_kinds(system), *identities, *_unilateral(system), *_resets(system), *([] if large is None else [large])]
     if not case.states or ranks.lose_their_slope(case.form, case.p, case.states):
         flat = list(_without_slope(case))
         findings += flat or ([] if case.states else _contradiction(case))
@@ -100,7 +100,7 @@ def diagnose(
     return Diagnosis(system.name, tuple(_in_own_letters(finding, unknown, span) for finding in findings))
 
 
-def _given(f: Prescribed, parameters: Any) -> bool:
+def _has_value(f: Prescribed, parameters: Any) -> bool:
     """Whether a prescribed function has a value."""
     return any(text_of(key) == str(f) for key in (parameters if isinstance(parameters, Mapping) else ()))
 
@@ -118,7 +118,8 @@ def _in_own_letters(finding: Finding, functions: list[Prescribed], span: tuple[f
 # -- each constraint by itself -----------------------------------------------------------------------------------------
 
 
-def _natures(system: System) -> Iterator[Finding]:
+def _kinds(system: System) -> Iterator[Finding]:
+    """The kind of each constraint."""
     if not system.constraints:
         yield Finding("constraint", system.name, "there are no bilateral constraints")
     for c, f, W in zip(system.constraints, system.residuals, system.reactions, strict=True):
@@ -128,7 +129,7 @@ def _natures(system: System) -> Iterator[Finding]:
         yield Finding("constraint", c.name, sentence)
 
 
-def _vain(system: System) -> Iterator[Finding]:
+def _identities(system: System) -> Iterator[Finding]:
     """The rows of a tree that its joints satisfy identically, and that are therefore missing in the symbolic system."""
     present = {c.name for c in system.symbolic().constraints}
     for c in system.constraints:

@@ -34,7 +34,7 @@ def integrability(case: Case) -> Iterator[Finding]:
             hidden.append(i)
             restriction = "" if single.holonomic else " on the holonomic constraints"
             function = _integral(case, [i])
-            verdict = f"holonomic in disguise{restriction}: {_constant(function)}"
+            verdict = f"holonomic in disguise{restriction}: {_integral_as_constraint(function)}"
         else:
             function = None
             growth = ", ".join(str(r - 1) for r in single.ranks)
@@ -42,13 +42,13 @@ def integrability(case: Case) -> Iterator[Finding]:
         yield Finding("integrability", c[i].name, f"constraint '{c[i].name}' is {verdict}", function)
     if len(first_order) > 1:
         together, base = grow(rows), grow(positions)
-        yield _together(case, first_order, hidden, together.integrals - base.integrals, together.rows - base.rows)
+        yield _joint_integrability(case, first_order, hidden, together.integrals - base.integrals, together.rows - base.rows)
     for row in (k for k in c if k.order == 1 and not k.linear):
         sentence = f"constraint '{row.name}' is nonlinear, so Frobenius's theorem does not speak about it"
         yield Finding("integrability", row.name, sentence)
     for row, f in zip(c, system.residuals, strict=True):
-        if found := sorted(map(str, f.free_symbols & set(system.states))):
-            sentence = f"constraint '{row.name}' contains the state {found[0]}, so Frobenius's theorem does not speak about it"
+        if names := sorted(map(str, f.free_symbols & set(system.states))):
+            sentence = f"constraint '{row.name}' contains the state {names[0]}, so Frobenius's theorem does not speak about it"
             yield Finding("integrability", row.name, sentence)
 
 
@@ -60,13 +60,13 @@ def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
     return matching[0].function if matching else None
 
 
-def _constant(function: sympy.Expr | None) -> str:
+def _integral_as_constraint(function: sympy.Expr | None) -> str:
     if function is None:
         return "it has an integral, which is not found in closed form"
-    return f"{function} stays constant{_where(function)}; write ap.Constraint({function} - C) with the C of the start"
+    return f"{function} stays constant{_where_undefined(function)}; write ap.Constraint({function} - C) with the C of the start"
 
 
-def _where(function: Any) -> str:
+def _where_undefined(function: Any) -> str:
     """Where an integral is undefined or jumps, so that its constant differs on each side."""
     walls = []
     nodes: list[Any] = list(sympy.preorder_traversal(function))
@@ -83,7 +83,7 @@ def _where(function: Any) -> str:
     return f" on each side of {' and of '.join(f'{w} = 0' for w in walls)}" if walls else ""
 
 
-def _together(case: Case, first_order: list[int], hidden: list[int], count: int, rank: int) -> Finding:
+def _joint_integrability(case: Case, first_order: list[int], hidden: list[int], count: int, rank: int) -> Finding:
     """The set of first-order constraints: `count` integrals of `rank` independent rows, some of which belong to single rows."""
     system = case.system
     if count == rank:
@@ -98,7 +98,7 @@ def _together(case: Case, first_order: list[int], hidden: list[int], count: int,
     mixed = [integral for integral in further if len(integral.rows) > 1]
     for integral in mixed:
         of = listed(system.constraints[i].name for i in integral.rows)
-        sentence += f"; {integral.function} stays constant{_where(integral.function)} (a combination of {of})"
+        sentence += f"; {integral.function} stays constant{_where_undefined(integral.function)} (a combination of {of})"
     return Finding("integrability", system.name, sentence, mixed[0].function if len(mixed) == 1 else None)
 
 

@@ -143,7 +143,7 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     if len(motion.t) < 2 * MEAN_PARTS:
         raise ModelError(f"this motion has {len(motion.t)} samples, too few for a slope: give times= ({2 * MEAN_PARTS})")
     if integrals is None:
-        named = _known(motion)
+        named = _conserved_quantities(motion)
     elif isinstance(integrals, dict):
         named = {str(key): e for key, e in integrals.items()}
     else:
@@ -162,7 +162,7 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
     return IntegralSlopes(rows, motion.t, np.array(values).reshape(len(rows), len(motion.t)))
 
 
-def _known(motion: Motion) -> dict[str, Any]:
+def _conserved_quantities(motion: Motion) -> dict[str, Any]:
     """The energy, if it is conserved, and the conserved momenta."""
     run, integrals = motion.run, dict[str, Any]()
     batch = StateBatch.of(run, list(states_on(run.form, run.p, STATES, 0)))

@@ -129,7 +129,7 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
 
     def scale(a: Array, force: Array) -> Array:
         forces = size + np.abs(M).sum(axis=1) * (1 + np.abs(a).max()) + np.abs(force)
-        return forces + _passed_on(forces, np.abs(W))
+        return forces + _transmitted(forces, np.abs(W))
 
     if not all(np.isfinite(x).all() for x in out.values()):
         return None
@@ -149,7 +149,7 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
     return _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
 
 
-def _passed_on(sizes: Array, W: Array) -> Array:
+def _transmitted(sizes: Array, W: Array) -> Array:
     """The effect on every force, (nv,), of rounding in each Λ from the forces it balances: the only scale of massless
     entries."""
     real = W * (sizes > 0)[:, None]

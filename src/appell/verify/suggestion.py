@@ -32,8 +32,8 @@ def pseudo_velocities(case: Case) -> Iterator[Finding]:
     if not condition < 1 / ranks.SHAKE:
         return
     text = ", ".join(f'"{name}": {value}' for name, value in best.items())
-    place = "at the start and " * (case.start is not None)
-    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} {place}at states on the constraints"
+    at_start = "at the start and " * (case.start is not None)
+    sentence = f"pseudo={{{text}}} has a condition number of at most {condition:.3g} {at_start}at states on the constraints"
     yield Finding("pseudo-velocities", system.name, sentence)
 
 
@@ -43,7 +43,7 @@ def best_pseudo(case: Case) -> tuple[float, dict[str, Any]] | None:
     system = case.system
     try:
         suggested = [suggest(system), *([_suggested_at(case, case.start)] if case.start is not None else [])]
-        choices = [(_condition(case, w), w) for plain in suggested for w in (plain, _along(system, plain)) if w]
+        choices = [(_condition(case, w), w) for plain in suggested for w in (plain, _along_constraints(system, plain)) if w]
     except (FormNotApplicable, ModelError):
         return None
     return min(choices, key=lambda choice: round(choice[0], 6), default=None)
@@ -78,7 +78,7 @@ def _condition(case: Case, pseudo: Mapping[str, Any]) -> float:
     return max(usual + begin) if usual or begin else np.inf
 
 
-def _along(system: System, plain: Mapping[str, Any]) -> dict[str, Any]:
+def _along_constraints(system: System, plain: Mapping[str, Any]) -> dict[str, Any]:
     """a v_i + b v_j in place of v_i or v_j where a row b v_i − a v_j is the only one that contains them."""
     rows = independent_rows(system)
     A, pseudo = rows.A, dict(plain)

@@ -61,7 +61,7 @@ class Projection:
         """Whether a state satisfies all rows, up to the rounding of a state that satisfies some to all digits."""
         goal = numbers.tolerance
         try:
-            return all(_left(state, len(moved), count, tape, numbers, goal)[0] for moved, count, tape in self._levels)
+            return all(_rows_at(state, len(moved), count, tape, numbers, goal)[0] for moved, count, tape in self._levels)
         except SingularConfiguration:
             return False
 
@@ -79,7 +79,7 @@ def _satisfied(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape
     return False
 
 
-def _left(
+def _rows_at(
     state: Mapping[Symbol, Any], n: int, count: int, tape: Tape, numbers: Arithmetic, goal: float
 ) -> tuple[bool, list[Any], list[list[Any]]]:
     """Whether the rows hold at a state, f (count,), and ∂f/∂z (count, n)."""
@@ -93,7 +93,7 @@ def _newton(
 ) -> bool:
     n = len(symbols)
     for _ in range(25):
-        satisfied, f, J = _left(state, n, count, tape, numbers, goal)
+        satisfied, f, J = _rows_at(state, n, count, tape, numbers, goal)
         if satisfied:
             return True
         step = solve_linear(J, [-x for x in f], [False] * n, pivot, [""] * n)

@@ -274,8 +274,8 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
     """Only the equations of motion, simplified: the first part of `lines`."""
     if equations.shortest:
         return tuple(map(_cancelled, _regrouped_lines(equations.derived)))
-    turned = _upright_lines(_with_constants(equations.derived, equations))
-    return tuple(map(AbsoluteValues().equation, turned) if has_signs(equations.system) else turned)
+    rows = _upright_lines(_with_constants(equations.derived, equations))
+    return tuple(map(AbsoluteValues().equation, rows) if has_signs(equations.system) else rows)
 
 
 @remembered

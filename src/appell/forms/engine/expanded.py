@@ -22,12 +22,12 @@ from appell.tidy.calculus import Calculus, NotExpanded, over, times, total, with
 
 def inertia(system: System) -> list[Expr] | None:
     """d/dt ∂T/∂q̇_i − ∂T/∂q_i, (nv,); None where T is left to `derivation`."""
-    return _written(_inertia, system)
+    return _expressions(_inertia, system)
 
 
 def forces(system: System, multipliers: Sequence[Symbol]) -> list[Expr] | None:
     """Q_i + Σ Λ_k W_ki, (nv,); None where V or a constraint is left to `derivation`."""
-    return _written(_forces, system, multipliers)
+    return _expressions(_forces, system, multipliers)
 
 
 def are_shortest(system: System) -> bool:
@@ -35,7 +35,7 @@ def are_shortest(system: System) -> bool:
     return _calculus(system).is_plain() and not system.quaternions
 
 
-def _written(make: Callable[..., list[Any]], system: System, *arguments: Any) -> list[Expr] | None:
+def _expressions(make: Callable[..., list[Any]], system: System, *arguments: Any) -> list[Expr] | None:
     if not system.holonomic_speeds:
         return None
     try:

@@ -3,8 +3,7 @@
 Rows and columns are scaled by powers of two so that a largest product of entries, one in each row and column, becomes a product
 of ones, and no entry is larger than one (Duff and Koster 2001): masses of 1e-27 kg with lengths of 1 m then cause no loss of
 rank. Full pivoting gives R x_P + S x_F = c with P the pivot columns and F the free ones. Each null vector e_F − R⁻¹S e_F of K
-may change only
-multipliers: otherwise the configuration is singular. Of all Λ, the one of least norm is taken:
+may change only multipliers: otherwise the configuration is singular. Of all Λ, the one of least norm is taken:
 
     x = x0 + Z y,        y = −(ZᵀZ)⁻¹ Zᵀ x0        Z the null vectors (redundant rows; empty for independent ones)
 """

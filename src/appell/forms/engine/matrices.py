@@ -79,7 +79,7 @@ def pivots(matrices: Sequence[np.ndarray], limit: int) -> list[int]:
         mean[chosen] = 0
         equal = np.flatnonzero(np.round(mean, 9) == np.round(mean, 9).max())
         best = int(equal[np.argmax(length[equal] * FAR_LONGER >= length[equal].max())])  # the first that is not much shorter
-        if size[best] < 1e-7 or best in chosen:
+        if size[best] < 1e-7 or best in chosen:  # what remains of unit rows is rounding: they depend on the chosen ones
             break
         chosen.append(best)
         for k, m in enumerate(remainders):

@@ -224,6 +224,7 @@ def _definition(system: System, name: Any, value: Any) -> Expr:
 
 
 def check_names(system: System, symbols: Sequence[Jet]) -> None:
+    """Raises for names of pseudo-velocities that are no identifiers, or already those of symbols of the system."""
     names = {str(s) for s in (*system.positions, *system.velocities, *system.accelerations, *system.parameters, t)}
     for s in symbols:
         if not s.letter.isidentifier():

@@ -3,9 +3,8 @@
     Z = ½ a·Ma − b·a → min,      A a + a0 = 0,      ½ a·Ha + k·a + l = 0
 
 The unit vectors, projected on ker A in the metric of M and orthonormalized there, span the accelerations left free by the
-linear
-rows: a = a_c + Σ y_j B_j, and Z = ½|y|² + const with a_c the minimum on the linear
-rows. In the eigenvectors of S = BᵀHB the stationary points are
+linear rows: a = a_c + Σ y_j B_j, and Z = ½|y|² + const with a_c the minimum on the linear rows. In the eigenvectors of S =
+BᵀHB the stationary points are
 
     y_i = μγ_i/(1 − μs_i),       φ(μ) = Σ (½ s_i y_i² + γ_i y_i) + c = 0.
 

@@ -55,8 +55,8 @@ def tried_states(expressions: Sequence[Any]) -> dict[Symbol, Array]:
     nodes = tidy.parts(sympy.Tuple(*expressions))
     symbols = sorted((e for e in nodes if e.is_Symbol), key=str)
     rng = np.random.default_rng(len(symbols))
-    turned = lambda s: isinstance(s, Jet) or s == t
-    draw = lambda s: rng.uniform(-pi, pi, RANDOM) if turned(s) else rng.uniform(0.3, 3.0, RANDOM)
+    is_moving = lambda s: isinstance(s, Jet) or s == t
+    draw = lambda s: rng.uniform(-pi, pi, RANDOM) if is_moving(s) else rng.uniform(0.3, 3.0, RANDOM)
     usual = {s: draw(s) for s in symbols}
     changes = list(_changes(nodes, symbols, {s: float(x[0]) for s, x in usual.items()}))[:MOST_SPECIAL_STATES]
     special = lambda s: [change.get(s, usual[s][i % RANDOM]) for i, change in enumerate(changes)]

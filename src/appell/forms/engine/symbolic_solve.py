@@ -177,7 +177,7 @@ def _entries(K: sympy.Matrix, b: sympy.Matrix) -> list[Row]:
     width = K.cols + 1
     special = _at_tried_states(flat, K.rows, width)
     entries = [
-        _nothing(point) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else SampledEntry(e, v, point, tidy.length(e))
+        _zero(point) if e == 0 or (not _has_steps(e) and _cancels(v, sizes)) else SampledEntry(e, v, point, tidy.length(e))
         for e, v, sizes, point in zip(flat, values[: len(flat)], values[len(flat) :], special.T, strict=True)
     ]
     return [entries[i : i + width] for i in range(0, len(entries), width)]
@@ -190,7 +190,7 @@ def _at_tried_states(flat: list[Any], rows: int, width: int) -> NDArray[np.float
     return values[regular_states(table[:, :, :-1], table[:, :, -1])]
 
 
-def _nothing(like: NDArray[np.float64]) -> SampledEntry:
+def _zero(like: NDArray[np.float64]) -> SampledEntry:
     return SampledEntry(sympy.Integer(0), (), np.zeros_like(like), 0)
 
 
@@ -227,14 +227,14 @@ class Elimination:
             ]
             row = [self.over(x, determinant) for x in numerators]
             for position, j in enumerate(columns):
-                row[j] = identity(k, position) if k == position else _nothing(determinant.special)
+                row[j] = identity(k, position) if k == position else _zero(determinant.special)
             normalised.append(row)
         return normalised
 
     def _cofactor(self, P: list[Row], i: int, j: int) -> SampledEntry:
         minor = [[x for b, x in enumerate(row) if b != j] for a, row in enumerate(P) if a != i]
         value = self._determinant(minor)
-        return value if (i + j) % 2 == 0 else self.difference(_nothing(value.special), value)
+        return value if (i + j) % 2 == 0 else self.difference(_zero(value.special), value)
 
     def _determinant(self, P: list[Row]) -> SampledEntry:
         if len(P) == 1:
@@ -248,14 +248,16 @@ class Elimination:
         return total
 
     def times(self, x: SampledEntry, y: SampledEntry) -> SampledEntry:
+        """x y."""
         if x.zero or y.zero:
-            return _nothing(x.special)
+            return _zero(x.special)
         values = tuple(a * b for a, b in zip(x.values, y.values, strict=True))
         with np.errstate(all="ignore"):
             special = x.special * y.special
         return SampledEntry(x.expr * y.expr, values, special, x.size + y.size)
 
     def over(self, x: SampledEntry, pivot: SampledEntry) -> SampledEntry:
+        """x/pivot."""
         if x.zero:
             return x
         if x is pivot:
@@ -266,6 +268,7 @@ class Elimination:
         return self.short(SampledEntry(x.expr / pivot.expr, values, special, x.size + pivot.size))
 
     def minus(self, row: Row, factor: SampledEntry, pivot_row: Row) -> Row:
+        """row − factor × pivot_row."""
         if factor.zero:
             return row
         return [x if y.zero else self.difference(x, self.times(factor, y)) for x, y in zip(row, pivot_row, strict=True)]
@@ -278,7 +281,7 @@ class Elimination:
         values = tuple(v + sign * p for v, p in zip(minuend, y.values, strict=True))
         terms = zip(minuend, y.values, values, strict=True)
         if all(abs(v) <= 10.0**-ZERO_DIGITS * (abs(a) + abs(p)) for a, p, v in terms):
-            return _nothing(y.special)
+            return _zero(y.special)
         with np.errstate(all="ignore"):
             special = x.special + sign * y.special
             special = np.where(np.abs(special) <= DIFFERENCE_NOISE * (np.abs(x.special) + np.abs(y.special)), 0.0, special)

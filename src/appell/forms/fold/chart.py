@@ -72,7 +72,7 @@ def find_chart(system: System, source: Unilateral | Between) -> tuple[Chart | No
     if source.chart == REFLECTION:
         return None, "chart='reflection' was asked for"
     s = Coordinate(free_name(("s", "s_fold", "s_fold_"), names_of(system)))
-    inverse = _given(system, source) if source.chart is not None else _searched(system, source)
+    inverse = _stated_inverse(system, source) if source.chart is not None else _searched_inverse(system, source)
     if isinstance(inverse, str):
         return None, inverse
     coordinate, in_f, how = inverse
@@ -90,7 +90,7 @@ def find_chart(system: System, source: Unilateral | Between) -> tuple[Chart | No
 Inverse = tuple[Coordinate, Expr, str]
 
 
-def _searched(system: System, source: Unilateral | Between) -> Inverse | str:
+def _searched_inverse(system: System, source: Unilateral | Between) -> Inverse | str:
     """The inverse for the best coordinate that f = s can be solved for uniquely; else the reason."""
     f = source.function
     candidates = _ranked(system, f)
@@ -107,7 +107,7 @@ def _searched(system: System, source: Unilateral | Between) -> Inverse | str:
     )
 
 
-def _given(system: System, source: Unilateral | Between) -> Inverse | str:
+def _stated_inverse(system: System, source: Unilateral | Between) -> Inverse | str:
     """The user's chart, its inverse checked or found."""
     choice, f = source.chart, source.function
     assert not isinstance(choice, str) and choice is not None

@@ -331,7 +331,7 @@ class Fold:
             kinetic=into(self.origin.kinetic),
             potential=into(self.origin.potential),
             forces={self.x: self.sigma * S, **dict(zip(self.chart.y, Y, strict=True))},
-            constraints=[_carried(other, into) for other in others.values()],
+            constraints=[_in_new_coordinates(other, into) for other in others.values()],
             name=f"{self.origin.name}, folded",
         )
 
@@ -360,7 +360,7 @@ def fold(system: System, face: Face | Unilateral | Between | str | None = None) 
     return Fold(system, source, chart, reason)
 
 
-def _carried(other: Unilateral | Between, into: Any) -> Unilateral | Between:
+def _in_new_coordinates(other: Unilateral | Between, into: Any) -> Unilateral | Between:
     """Another unilateral constraint in the new coordinates; its chart is searched for again."""
     if isinstance(other, Between):
         return Between(into(other.lower), into(other.function), into(other.upper), other.name, other.restitution)
