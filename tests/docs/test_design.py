@@ -1,4 +1,4 @@
-"""The table of docs/design.md, decision → file: every file is there, with the functions and tables that are named."""
+"""The tables of docs/design.md, decision → file and event → function: files are there, with the functions that are named."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FILE = re.compile(r"[\w/]+\.(?:py|c|c\.in)")
 PLACES = ("", "src/appell", "src/appell/nonsmooth", "src/appell/loop", "src/appell/loop/methods", "docs")
 
 
-def rows() -> list[tuple[str, str]]:
-    """(decision, where) of the table."""
-    table = PAGE.split("## Where decisions are made")[1].split("\n## ")[0]
+def rows(section: str = "Where decisions are made") -> list[tuple[str, str]]:
+    """(decision or event, where) of the tables of a section."""
+    table = PAGE.split(f"## {section}")[1].split("\n## ")[0]
     found = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    return [(row[0], row[-1]) for row in found if row[0] != "decision"]
+    return [(row[0], row[1]) for row in found if row[0] not in ("decision", "what happens")]
 
 
 def files(text: str) -> dict[str, Path | None]:
@@ -37,6 +37,11 @@ def test_a_decision_is_where_the_table_says(decision: str, where: str):
     text = "\n".join(path.read_text(encoding="utf-8") for path in named.values() if path is not None)
     words = [word for word in re.findall(r"`([^`]+)`", where) if not FILE.fullmatch(word)]
     assert all(re.search(rf"\b{word.rpartition('.')[2]}\b", text) or _in_module(word) for word in words), words
+
+
+@pytest.mark.parametrize(("event", "where"), rows("One impact, one stick–slip: where to read"), ids=lambda text: text[:40])
+def test_an_event_is_where_the_page_says(event: str, where: str):
+    test_a_decision_is_where_the_table_says(event, where)
 
 
 def _in_module(word: str) -> bool:
