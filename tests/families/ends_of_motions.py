@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import sympy
+from scipy.linalg import expm
 from sympy import cos, sin
 from tests.families.family import family
 
@@ -98,6 +99,28 @@ def harmonics_through_impacts(seed: int) -> None:
     free = ap.System([x], x.d**2 / 2, x**2 / T**2 / 2, force)
     odd = ap.frequency_response(free, sympy.sign(x.d), {w: [omega / T]}, harmonics=6)
     assert odd.ok and np.abs(np.abs(odd.harmonics[0]) - [0, *(4 / np.pi / k if k % 2 else 0 for k in range(1, 7))]).max() < 1e-5
+
+
+@family(sample=(0, 1))
+def slow_decays_beside_fast_ones(seed: int) -> None:
+    """ẍ = cos ωt − cẋ − 4x, ṡ = −rs + x/9, u̇ = x − u/2: a response counts as settled where the linear equations leave less than
+    the tolerance, and only there, also if a fast decay hides the change of s."""
+    rng, L = np.random.default_rng([31, seed]), UNITS[seed % 3][0]
+    x, (s, u), w = ap.coordinates("x"), ap.states("s u"), ap.parameters("omega", positive=True)
+    skip, T = int(rng.choice([10, 30, 100])), 2 * np.pi
+    r, missing = 10 ** rng.uniform(-5.5, -4.0) / T, 10 ** rng.choice([rng.uniform(-2.5, -1.0), -7.0], p=[0.7, 0.3])
+    c = -2 * np.log(10 ** rng.uniform(-7, -4.3)) / (skip * T)
+    model = ap.System([x], x.d**2 / 2, 2 * x**2, {x: L * cos(w * ap.t) - c * x.d}, rates={s: -r * s + x / 9, u: x - u / 2})
+    A = np.array([[0, 1, 0, 0], [-4, -c, 0, 0], [1 / 9, 0, -r, 0], [1, 0, 0, -0.5]])
+    steady = L * np.linalg.solve(1j * np.eye(4) - A, [0, 1, 0, 0])
+    start = steady.real + L * np.array([1.0, 0, 0, 0])
+    start[2:] = steady[2].real + 2 * missing * abs(steady[2]) * np.exp(r * skip * T), 0
+    names = (x, x.d, s, u)
+    found = ap.frequency_response(model, x, {w: [1.0]}, dict(zip(names, start, strict=True)), skip=skip, backend="vm")
+    off = np.abs(expm(A * T * (skip + 1)) @ (start - steady.real)) / (2 * np.abs(steady))
+    if not 5e-5 < off.max() < 1.5e-4:  # of extents that still change, and of a tolerance of 1e-4
+        assert found.settled[0] == (off.max() < 1e-4), (off, found.to_come)
+        assert found.ok == found.settled[0], found.message
 
 
 @family(sample=(0,))

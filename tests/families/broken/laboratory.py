@@ -109,6 +109,15 @@ BREAKAGES = [
         },
     ),
     Breakage(
+        "decays hide slower ones from the map over a period",
+        "analysis/many/limit_of_decays.py",
+        '    known = (np.abs(along) > noise) & (sigma > NEUTRAL)\n',
+        '    known = (np.abs(along) > noise) & (sigma > 1.0)\n',
+        {
+            "ends_of_motions.slow_decays_beside_fast_ones": (0,),
+        },
+    ),
+    Breakage(
         "errors of states at rest are an extent",
         "analysis/many/diagram.py",
         '        least = max(ERROR_OF_STATES * self.atol, 1e-300)\n',

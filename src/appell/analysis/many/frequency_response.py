@@ -5,24 +5,25 @@
 after `skip` periods, over one period of the dense output: from samples, or, where these do not resolve the response and in
 systems with events, step by step (`steady_harmonics`). So a response that lags behind cos ωt has a negative phase, arg c_1.
 Motions that do not repeat after the period (subharmonic, quasiperiodic, chaotic, or not converged) are marked. So are
-those that repeat but still drift: with the changes d, d' of the last two periods the motion is
-
-    |d|/|1 − μ|,     μ = d·d'/d'·d'
-
-from its limit, which is much more than |d| with little damping (a free vibration at a multiple of ω also repeats).
+those that repeat but still drift: a motion may be much farther from its limit than it changes in a period, with little
+damping (a free vibration at a multiple of ω also repeats) or by a slow decay beside a faster one. The distance is extrapolated
+from the periods before the last; of a motion that would then count as steady, it is also a step of Newton's method, with the
+derivative Φ of the map over the last period where that exists, (I − Φ) δ = d (`limit_of_decays`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from appell.analysis.many.limit_of_decays import distance_to_limit, newton_step
 from appell.analysis.many.periodic_runs import PeriodicRuns
 from appell.analysis.many.steady_harmonics import piecewise_harmonics, sampled_harmonics, unresolved_share
+from appell.analysis.orbits.variations import variations
 from appell.analysis.requests import axis, given_once, model_of, parameter_named, parameter_variable, simulated
 from appell.backends import silence
 from appell.compiled.run import Run
@@ -42,8 +43,11 @@ Complex = NDArray[np.complex128]
 
 RESPONSE_ATOL = 1e-12
 """Default atol, as a fraction of the smallest scale of the first period."""
-NOISE = 100.0
-"""Multiple of rtol below which the change over a period is integration error."""
+NOISE = 1.0
+"""Multiple of rtol below which the change of a motion over a period is integration error; settled ones were seen to change by
+0.1."""
+MOST_PERIODS_BACK = 512
+"""Periods before the last whose ends are compared: as many states as two periods have samples by default."""
 NO_RESPONSE = 10.0
 """Multiple of atol below which the extent of a motion is integration error: a motion at rest."""
 SAMPLES_SUFFICE = 1e-2
@@ -59,7 +63,7 @@ class FrequencyResponse(Result):
     of: the expression; parameter, values: the varied parameter, and its values, (n,).
     harmonics: c_k, (n, K + 1), complex, SI: y(t) = Re Σ_k c_k e^{ikωt}; nan where a motion ended early.
     period: of the forcing, s, (n,); change: (n,) change of the state over the last period, as a fraction of the
-    extent of the motion; to_come: (n,) remaining change, extrapolated from the last two periods.
+    extent of the motion; to_come: (n,) remaining change, extrapolated from the periods before.
     settled: (n,) whether both are within the tolerance.
     ok, message: whether all values have converged and harmonics are within the tolerance, and if not, where and why.
     """
@@ -178,11 +182,12 @@ def frequency_response(
         method=method, backend=backend, threads=threads, **options,
     )  # fmt: skip
     T = runs.period.copy()
-    times, z, interrupted = _last_period(runs, T, skip, samples, follow, reporter(progress, 0, len(values)))
-    z_before, z = z[:, 0], z[:, 1:]
+    times, z, past, interrupted = _last_period(runs, T, skip, samples, follow, reporter(progress, 0, len(values)))
     with np.errstate(all="ignore"):
         y = observed(times, z, runs.p)
-        change, to_come = _changes(z, z_before, NOISE * rtol, NO_RESPONSE * float(runs.options["atol"]))
+        change, to_come = _changes(z, past, NOISE * rtol, NO_RESPONSE * float(runs.options["atol"]))
+        for k in np.flatnonzero((change > NOISE * rtol) & (change <= tolerance) & (to_come <= tolerance)):
+            to_come[k] = max(to_come[k], _step_to_orbit(runs, int(k), times[k], z[k], NOISE * rtol))
         settled = (change <= tolerance) & (to_come <= tolerance)
         c = sampled_harmonics(y[:, 1:], times[:, 1:], T, harmonics)
         moves = np.isfinite(z).all(axis=(1, 2)) & (np.ptp(z, axis=1) > NO_RESPONSE * runs.options["atol"]).any(axis=1)
@@ -228,21 +233,44 @@ def _integrated(
     return bool(error <= tolerance * np.abs(c[k]).max())
 
 
-def _changes(z: Array, z_before: Array, noise: float, least: float) -> tuple[Array, Array]:
+def _changes(z: Array, past: Array, noise: float, least: float) -> tuple[Array, Array]:
     """The change of the states z (n, k, nz) over a period, and their distance from the limit, (n,), as fractions of their
     extent.
 
-    z_before: the states one period earlier, (n, nz), nan if unknown. Changes below `noise` are not extrapolated; extents below
+    past: the states at the ends of periods before, (n, m, nz), oldest first. Changes below `noise` say nothing; extents below
     `least` are none.
     """
+    sizes = _sizes(z, least)
+    change = (np.abs(z[:, -1] - z[:, 0]) / sizes).max(axis=1)
+    ends = (np.concatenate([past, z[:, :1], z[:, -1:]], axis=1) - z[:, -1:]) / sizes[:, None]
+    good = np.isfinite(ends).all(axis=(1, 2))
+    to_come = np.full(len(z), np.nan)
+    to_come[good] = np.maximum(distance_to_limit(ends[good], noise), change[good])
+    return change, to_come
+
+
+def _sizes(z: Array, least: float) -> Array:
+    """The extents (n, nz) of states z (n, k, nz), inf where there is none but errors: a constant repeats."""
     extent = np.ptp(z, axis=1)
-    constant = extent <= np.maximum(1e-12 * np.abs(z).max(axis=1), least)  # a constant repeats
-    share = lambda d: np.where(constant, 0.0, d / np.maximum(extent, 1e-300))
-    last, previous = share(z[:, -1] - z[:, 0]), share(z[:, 0] - z_before)
-    change = np.abs(last).max(axis=1)
-    mu = (last * previous).sum(axis=1) / (previous * previous).sum(axis=1)
-    to_come = np.where(mu < 1, change / np.abs(1 - mu), np.inf)
-    return change, np.where((change > noise) & np.isfinite(mu), to_come, change)
+    return np.where(extent <= np.maximum(1e-12 * np.abs(z).max(axis=1), least), np.inf, np.maximum(extent, 1e-300))
+
+
+def _step_to_orbit(runs: PeriodicRuns, k: int, times: Array, z: Array, noise: float) -> float:
+    """The step of Newton's method from the states z (m, nz) of the last period of run k to a periodic orbit, as a fraction of
+    their extent; 0 where the derivative of the map over the period does not exist or is not known."""
+    start = dict(zip((*runs.system.positions, *runs.system.velocities), map(float, z[0]), strict=True))
+    run = replace(runs.alone(k), backend="vm")  # a few periods: not worth compiling the variation
+    try:
+        with silence():
+            varied = variations(run, start, float(times[-1]), by=(), since=float(times[0]), **runs.options)
+    except AppellError:
+        return 0.0
+    sizes = _sizes(z[None], NO_RESPONSE * float(runs.options["atol"]))[0]
+    moving = np.isfinite(sizes)
+    if not varied.complete or not moving.any():
+        return 0.0
+    Phi = varied.monodromy[np.ix_(moving, moving)] * sizes[moving] / sizes[moving, None]
+    return newton_step(Phi, (z[-1] - z[0])[moving] / sizes[moving], noise)
 
 
 def _observed(system: System, of: Any) -> tuple[str, Any]:
@@ -263,18 +291,19 @@ def _observed(system: System, of: Any) -> tuple[str, Any]:
 
 def _last_period(
     runs: PeriodicRuns, T: Array, skip: int, samples: int, follow: bool, report: Any
-) -> tuple[Array, Array, str]:  # fmt: skip
-    """Times (n, samples + 1) of one period after the transient, both ends included; the states there, preceded by that one
-    period earlier, (n, samples + 2, nz); and whether it was interrupted."""
-    n, interrupted = len(T), ""
-    times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 2, runs.z.shape[1]), np.nan)
+) -> tuple[Array, Array, Array, str]:  # fmt: skip
+    """Times (n, samples + 1) of one period after the transient, both ends included; the states there; those at the ends of
+    earlier periods, (n, m, nz); and whether it was interrupted."""
+    n, interrupted, nz = len(T), "", runs.z.shape[1]
+    times, z = np.full((n, samples + 1), np.nan), np.full((n, samples + 1, nz), np.nan)
+    past = np.full((n, min(skip, MOST_PERIODS_BACK), nz), np.nan)
     running = np.flatnonzero(~runs.failed)
     size = 1 if follow else max(1, len(running))
     try:
         for begun in range(0, len(running), size):
             rows = running[begun : begun + size]
-            begin, states = runs.t[rows].copy(), _sampled(runs, rows, T[rows], skip, samples)
-            z[rows] = states
+            begin = runs.t[rows].copy()
+            z[rows], past[rows] = _sampled(runs, rows, T[rows], skip, samples)
             times[rows] = begin[:, None] + (skip + np.arange(samples + 1) / samples) * T[rows, None]
             if report is not None:
                 report(begun + len(rows))
@@ -285,31 +314,29 @@ def _last_period(
     finally:
         if report is not None:
             report.close()
-    return times, z, interrupted
+    return times, z, past, interrupted
 
 
-def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, samples: int) -> Array:
-    """States of one period after the transient, both ends included, preceded by that one period earlier, which is nan if fewer
-    than two are skipped: (rows, samples + 2, nz)."""
-    states = np.full((len(rows), samples + 2, runs.z.shape[1]), np.nan)
-    runs.period[rows] = T / samples
-    if runs.wide and skip:  # lanes share one time, and sample the dense output of long steps
-        two_periods = np.full((len(rows), samples * min(skip, 2) + 1, runs.z.shape[1]), np.nan)
-        runs.go(rows, (skip + 1) * samples, two_periods)
-        states[:, 1:] = two_periods[:, -samples - 1 :]
-        states[:, 0] = two_periods[:, 0] if skip > 1 else np.nan
-        return states
-    if skip:
-        runs.period[rows] = T
-        runs.go(rows, skip, states[:, :2] if skip > 1 else states[:, 1:2])
+def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, samples: int) -> tuple[Array, Array]:
+    """States of one period after the transient, both ends included, (rows, samples + 1, nz), and at the ends of the periods
+    before it, (rows, m, nz): of all, starting with the start, or of the last."""
+    back = min(skip, MOST_PERIODS_BACK + 1)
+    kept = np.full((len(rows), back + 1 + samples, runs.z.shape[1]), np.nan)  # the start, ends of periods, samples of the last
+    kept[:, 0] = runs.z[rows]
+    if runs.wide:  # lanes share one time, and sample the dense output of long steps
+        counts = np.concatenate([samples * np.arange(skip - back + 1, skip + 1), samples * skip + np.arange(1, samples + 1)])
         runs.period[rows] = T / samples
+        runs.go(rows, (skip + 1) * samples, kept[:, 1:], counts=counts)
     else:
-        states[:, 1] = runs.z[rows]
-    alive = ~runs.failed[rows]
-    later = np.empty((int(alive.sum()), samples, states.shape[2]))
-    runs.go(rows[alive], samples, later)
-    states[alive, 2:] = later
-    return states
+        runs.period[rows] = T
+        if skip:
+            runs.go(rows, skip, kept[:, 1 : back + 1])
+        runs.period[rows] = T / samples
+        alive = ~runs.failed[rows]
+        later = np.empty((int(alive.sum()), samples, kept.shape[2]))
+        runs.go(rows[alive], samples, later)
+        kept[alive, back + 1 :] = later
+    return kept[:, back:], kept[:, max(0, back - MOST_PERIODS_BACK) : back]
 
 
 def _unsettled(

@@ -259,10 +259,13 @@ class PeriodicRuns:
                 return motion.doubts[0]
         return ""
 
-    def go(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None) -> None:
-        """Advances some runs at a common time by `count` periods; the states at the ends of the last ones are written into
-        `states`, (len(rows), keep, nz), nan where runs ended. After Ctrl-C, runs not yet reached keep their state, with nan;
-        the others are written before it is raised."""
+    def go(
+        self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None,
+        counts: NDArray[np.int_] | None = None,
+    ) -> None:  # fmt: skip
+        """Advances some runs at a common time by `count` periods; the states at the ends of the last ones, in lanes also after
+        the numbers of periods `counts`, are written into `states`, (len(rows), keep, nz), nan where runs ended. After Ctrl-C,
+        runs not yet reached keep their state, with nan; the others are written before it is raised."""
         states[:] = np.nan
         done = 0
         while done < len(rows):
@@ -270,7 +273,8 @@ class PeriodicRuns:
             chunk = rows[done : done + size]
             chunk_states = states[done : done + len(chunk)]
             if self.wide:
-                self._in_lanes(chunk, count, chunk_states, _report_below(len(chunk), done, report))
+                kept = np.arange(count - chunk_states.shape[1] + 1, count + 1) if counts is None else counts
+                self._in_lanes(chunk, kept, chunk_states, _report_below(len(chunk), done, report))
             else:
                 self._one_after_another(chunk, count, chunk_states)
             done += len(chunk)
@@ -285,9 +289,11 @@ class PeriodicRuns:
         states[:] = result.states
         self.pace = len(rows) * count / max(perf_counter() - began, 1e-6)
 
-    def _in_lanes(self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[float], Any] | bool) -> None:
-        since, period, keep = float(self.t[rows[0]]), self.period[rows, None], states.shape[1]
-        times = since + np.arange(count - keep + 1, count + 1) * period
+    def _in_lanes(
+        self, rows: NDArray[np.intp], counts: NDArray[np.int_], states: Array, report: Callable[[float], Any] | bool
+    ) -> None:  # fmt: skip
+        since, period = float(self.t[rows[0]]), self.period[rows, None]
+        times = since + counts * period
         parameters = {str(p): self.p[rows, i] for i, p in enumerate(self.system.parameters)}
         with silence():  # the caller reports runs that ended early
             results = simulate_many(
