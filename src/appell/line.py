@@ -169,7 +169,7 @@ class LineWriter:
         return self._orders[e]
 
     def _ordered(self, e: Any) -> list[Any]:
-        """As SymPy's `as_ordered_terms`."""
+        """The terms in the order of SymPy's `as_ordered_terms`."""
         if len(e.args) == 2:
             number, product = sorted(e.args, key=lambda x: not x.is_Number)
             of_two = product.is_Mul and len(product.args) == 2
@@ -189,7 +189,7 @@ class LineWriter:
         return self._keys[e]
 
     def _made_key(self, e: Any) -> Any:
-        """As SymPy's `sort_key`: what it is, its arguments, its exponent, its coefficient."""
+        """The key of SymPy's `sort_key`: class, arguments, exponent, coefficient."""
         if e.is_Symbol:
             letter = self._letter(e)
             return (2, 0, letter.kind), (1, (letter.name,)), _ONE_KEY, ONE
@@ -226,7 +226,7 @@ def _waves(expr: Any) -> set[Any]:
 
 
 def _is_subtracted(term: Any) -> bool:
-    """As SymPy's `could_extract_minus_sign`, which queries assumptions of numbers."""
+    """The answer of SymPy's `could_extract_minus_sign`, which queries assumptions of numbers."""
     if term.is_Add:
         return term.could_extract_minus_sign()
     number = _coefficient(term)[0]

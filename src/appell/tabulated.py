@@ -79,7 +79,7 @@ class PiecewisePolynomial(sympy.AtomicExpr):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Its range of definition, s."""
+        """The first and the last time at which it is defined, s."""
         return float(self.breaks[0]), float(self.breaks[-1])
 
     @property

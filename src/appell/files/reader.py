@@ -79,8 +79,8 @@ class _ModelReader:
 
     def model(self) -> Model:
         self.source.keys(self.source.data, set(TOP), ())
-        format_ = self.source.data.get("format", MODEL_FORMAT)
-        if isinstance(format_, bool | float) or format_ != MODEL_FORMAT:
+        version = self.source.data.get("format", MODEL_FORMAT)
+        if isinstance(version, bool | float) or version != MODEL_FORMAT:
             raise self.source.wrong(
                 ("format",), f"format {shown(self.source.data['format'])} is not known; this version reads {MODEL_FORMAT}"
             )

@@ -250,7 +250,7 @@ def _row(row: Any) -> list[str]:
 def _friction(row: Friction) -> dict[str, str | None]:
     label = lambda n: n if isinstance(n, str) else n.name
     pressing = row.normal if isinstance(row.normal, tuple) else () if row.normal is None else (row.normal,)
-    names = [label(normal_) for normal_ in pressing]
+    names = [label(constraint) for constraint in pressing]
     normal = None if not names else json.dumps(names if isinstance(row.normal, tuple) else names[0], ensure_ascii=False)
     sizes = {
         key: None if getattr(row, key) is None else _expression(getattr(row, key))

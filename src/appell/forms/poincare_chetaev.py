@@ -80,7 +80,7 @@ class PoincareChetaev(Form):
         return _Group(system, chosen).equations(self)
 
     def default(self, system: System, option: str) -> Any:
-        """For `agree`: velocities scaled with the first coordinate, so that brackets do not vanish."""
+        """Velocities for `agree`, scaled with the first coordinate, so that brackets do not vanish."""
         v, stretch = system.velocities, 2 + sympy.sin(system.coordinates[0])
         fields = [s if i == 0 or not system.holonomic_speeds else stretch * s for i, s in enumerate(v)]
         return dict(zip(with_stem(system, "pi", (s.letter for s in v)), fields, strict=True))

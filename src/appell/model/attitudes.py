@@ -231,7 +231,8 @@ Attitude = Euler | Quaternion | RotationMatrix | PlaneAngle
 
 
 def attitude(value: Any) -> Attitude:
-    """What `RigidBody(orientation=…)` accepts: an angle about z, three Euler angles (zxz), a rotation matrix, a quaternion."""
+    """The attitude that `orientation=` of a body gives: an angle about z, three Euler angles (zxz), a rotation matrix, a
+    quaternion."""
     if isinstance(value, Attitude):
         return value
     refuse_large(value, "orientation")

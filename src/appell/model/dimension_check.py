@@ -113,9 +113,9 @@ class _DimensionCheck:
             slip = next((unit for unit in slips if unit is not None), None)
             if slip is None:
                 continue
-            for unit_ in slips:
-                if unit_ is not None and unit_ != slip:
-                    self.found.append(f"the slip of {where}: one part has {said(slip)}, another {said(unit_)}")
+            for other in slips:
+                if other is not None and other != slip:
+                    self.found.append(f"the slip of {where}: one part has {said(slip)}, another {said(other)}")
             size = _over(ENERGY, times(slip, SECOND))
             self.fits(friction.limit, f"the limit of {where}", size)
             self.fits(friction.regularise, f"regularise of {where}", slip)

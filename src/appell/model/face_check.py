@@ -155,7 +155,7 @@ def _random(s: Any, rng: np.random.Generator) -> np.float64:
 
 
 class _Zeros(NamedTuple):
-    """For each point: whether a simple zero of f was found from there, and whether a zero with vanishing gradient was."""
+    """Whether a simple zero of f was found from each point, and whether a zero with vanishing gradient was."""
 
     arrived: NDArray[np.bool_]
     fallen: NDArray[np.bool_]

@@ -90,7 +90,7 @@ class _Parts:
         return self._joined("atom", _name(expr), *expr._hashable_content())
 
     def _object(self, obj: Any) -> bytes:
-        """By its `__reduce__`: (function, arguments)."""
+        """The digest of an object by its `__reduce__`: (function, arguments)."""
         reduce = type(obj).__reduce__
         reduced = None if reduce is object.__reduce__ or callable(obj) else obj.__reduce__()
         if not isinstance(reduced, tuple) or len(reduced) < 2:

@@ -110,7 +110,7 @@ def number_at(symbols: Sequence[Symbol], expr: Any) -> Callable[[Point], float]:
             return math.nan
 
     def overflowing(point: Point) -> float:
-        """By NumPy, whose exp(1e7) is infinite: 1/(1 + exp(1/x)) has limits."""
+        """The value by NumPy, whose exp(1e7) is infinite: 1/(1 + exp(1/x)) has limits."""
         with np.errstate(all="ignore"):
             try:
                 return float(numeric_function(symbols, expr, "numpy")(*map(np.float64, point)))
@@ -191,7 +191,7 @@ def persists_across(along: Callable[[float], float], at: float, rounding: float)
 
 
 def _scatter(along: Callable[[float], float], at: float, short: float) -> float:
-    """By how much values differ among themselves on one side of `at`: the rounding of (exp(x) - 1)/x grows towards x = 0."""
+    """The differences of values among themselves on one side of `at`: the rounding of (exp(x) - 1)/x grows towards x = 0."""
     sides = ([along(at + sign * n * short) for n in ONE_SIDE] for sign in (-1, 1))
     return max(max(side) - min(side) for side in sides)
 

@@ -53,11 +53,12 @@ class MeasuredRecord:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Its range of definition, s."""
+        """The first and the last time of the record, s."""
         return float(self.knots[0]), float(self.knots[-1])
 
     @property
     def said(self) -> str:
+        """A text on its samples, for messages."""
         first, last = self.range
         return f"{self.name} is a record of {len(self.rows)} intervals over {first:g} … {last:g} s, hold={self.hold!r}"
 

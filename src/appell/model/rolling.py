@@ -74,9 +74,9 @@ def slide(body: RigidBody, radius: Any, *, axis: Any, on: Any, name: str | None 
     e = None if axis is None else _unit(axis, f"the axis of '{name}'", entries=(3,))
     rows = [Constraint(_tidy(row), f"{name}: {key}") for key, row in contact.holonomic(e).items()]
     slip = contact.v - contact.r * (contact.R * contact.omega).cross(contact.arm(e))
-    tangent_ = contact.tangent()
-    tangent_ = tangent_ / _root(_tidy(tangent_.dot(tangent_)))
-    return rows, [_tidy(tangent.dot(slip)) for tangent in (tangent_, contact.n.cross(tangent_))]
+    first = contact.tangent()
+    first = first / _root(_tidy(first.dot(first)))
+    return rows, [_tidy(tangent.dot(slip)) for tangent in (first, contact.n.cross(first))]
 
 
 class _Contact:
@@ -96,8 +96,8 @@ class _Contact:
         a, s, heading, heading_body = self.disc(e)
         rows["along"] = self.v.dot(heading) - self.r * self.omega.dot(e)
         if sideways:
-            sideways_ = (self.R * e - a * self.n) / s
-            rows["across"] = self.v.dot(sideways_) + self.r * s * self.omega.dot(heading_body)
+            across = (self.R * e - a * self.n) / s
+            rows["across"] = self.v.dot(across) + self.r * s * self.omega.dot(heading_body)
         return rows
 
     def disc(self, e: Matrix) -> tuple[Expr, Expr, Matrix, Matrix]:

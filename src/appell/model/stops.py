@@ -77,9 +77,9 @@ def read_stops(system: System, stop: Any) -> dict[str, Stop]:
     stops = {}
     for key, value in by_name.items():
         name = name_in(key)
-        stop_ = condition(value, f"stop '{name}'")
-        _check(system, name, stop_.expression)
-        stops[name] = stop_
+        named = condition(value, f"stop '{name}'")
+        _check(system, name, named.expression)
+        stops[name] = named
     return stops
 
 

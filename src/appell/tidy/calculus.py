@@ -151,7 +151,7 @@ class Calculus:
         return [(k, AtomDerivation(self, lambda y, s=symbols[k]: 1 if y == s else None).of_atom(x)) for k in indices]
 
     def short(self, p: Packed, limit: int) -> Sum:
-        """Its shortest known form."""
+        """The shortest known form of an expanded expression."""
         if not p:
             return Sum([(0, {})])
         rows, used = self.powers(p)

@@ -241,7 +241,7 @@ def _squared(sign: int, inside: Draft) -> Draft:
 
 
 def commons(terms: Iterable[Powers], infinite: Collection[int] = ()) -> list[Powers]:
-    """What may be factored out of all terms: their common factors, and these over the least common denominator.
+    """The factors that may be taken out of all terms: their common factors, and these over the least common denominator.
 
     `infinite`: atoms not allowed as a denominator of all terms, since (a + b tan θ)/tan θ is ∞/∞ at π/2.
     """

@@ -221,10 +221,10 @@ def raised_term(term: Term, power: int) -> Term:
 def spread(terms: Sequence[Term]) -> Sum:
     """The sum, with terms of the form number × sum expanded."""
     opened = [_opened(term) for term in terms]
-    if all(terms_ is None for terms_ in opened):
+    if all(group is None for group in opened):
         return Sum(terms)
-    joined = [[term] if terms_ is None else terms_ for term, terms_ in zip(terms, opened, strict=True)]
-    return Sum(like_terms_joined(one for terms_ in joined for one in terms_))
+    joined = [[term] if group is None else group for term, group in zip(terms, opened, strict=True)]
+    return Sum(like_terms_joined(term for group in joined for term in group))
 
 
 def _opened(term: Term) -> list[Term] | None:
@@ -254,9 +254,9 @@ def wave(kind: Any, angle: Any, times: int = 1) -> Any:
     """sin or cos of a multiple of an angle; for a symbol without evaluation."""
     if not angle.is_Symbol:
         return kind(times * angle)
-    wave_: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
-    wave_.nargs = _EXAMPLES[kind].nargs
-    return wave_
+    function: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
+    function.nargs = _EXAMPLES[kind].nargs
+    return function
 
 
 # -- as expressions ----------------------------------------------------------------------------------------------------

@@ -154,12 +154,12 @@ def _slopes(angle: Any, angles: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _times(a: GaussianSeries, b: GaussianSeries) -> GaussianSeries:
-    product_: GaussianSeries = {}
+    total: GaussianSeries = {}
     for (n, (x, y)), (k, (u, v)) in product(a.items(), b.items()):
         frequencies = tuple(map(add, n, k))
-        re, im = product_.get(frequencies, (0, 0))
-        product_[frequencies] = (re + x * u - y * v, im + x * v + y * u)
-    return product_
+        re, im = total.get(frequencies, (0, 0))
+        total[frequencies] = (re + x * u - y * v, im + x * v + y * u)
+    return total
 
 
 class Factor(NamedTuple):

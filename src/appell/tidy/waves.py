@@ -19,7 +19,7 @@ def with_partners(p: Polynomial) -> Polynomial:
     squared = [x for i, x in enumerate(p.atoms) if any(powers[i] > 1 for powers in p.terms)]
     waves = [x for x in squared if isinstance(x, sympy.sin | sympy.cos)]
     pairs = [(x, sympy.sin if isinstance(x, sympy.cos) else sympy.cos) for x in waves]
-    return p.with_atoms([y for x, wave_ in pairs if (y := wave(wave_, x.args[0])) not in p.atoms and isinstance(y, wave_)])
+    return p.with_atoms([y for x, kind in pairs if (y := wave(kind, x.args[0])) not in p.atoms and isinstance(y, kind)])
 
 
 def fewest_squares(p: Polynomial) -> Polynomial:

@@ -65,7 +65,7 @@ def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Ar
 
 
 def _undetermined(tape: Tape, unknowns: list[Any], unique: list[bool], solutions: Sequence[State], numbers: Arithmetic) -> str:
-    """What K x = 0 with K = ∂F/∂x leaves undetermined at every solution; "" for nothing."""
+    """The unknowns that K x = 0 with K = ∂F/∂x leaves undetermined at every solution, as text; "" for none."""
     reason = ""
     for solution in solutions:
         try:

@@ -52,7 +52,7 @@ def power_rounding(batch: StateBatch) -> float:
 
 
 def _reasons(system: System, batch: StateBatch) -> list[str]:
-    """What does work on the system, one text for each cause."""
+    """The causes of a change of the energy, one text for each."""
     reasons = []
     if any(force != 0 for force in system.forces):
         reasons.append("the forces do work")

@@ -67,7 +67,7 @@ def _integral_as_constraint(function: sympy.Expr | None) -> str:
 
 
 def _where_undefined(function: Any) -> str:
-    """Where an integral is undefined or jumps, so that its constant differs on each side."""
+    """The surfaces on which an integral is undefined or jumps, so that its constant differs on each side."""
     walls = []
     nodes: list[Any] = list(sympy.preorder_traversal(function))
     for e in nodes:

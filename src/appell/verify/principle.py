@@ -63,7 +63,7 @@ COMPONENT_ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Reading:
-    """What δx stands for: displacements δq, velocities δ′q̇ (t, q fixed) or accelerations δ″q̈ (t, q, q̇ fixed).
+    """The meaning of δx: displacements δq, velocities δ′q̇ (t, q fixed) or accelerations δ″q̈ (t, q, q̇ fixed).
 
     `order`: 0, 1, 2, the highest order of constraints that it can be read with; `reason`: why it does not apply, or empty.
     """

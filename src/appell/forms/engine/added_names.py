@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @remembered
 def _letters(system: System) -> Mapping[str, Any]:
-    """What each symbol of a system is written as → the symbol, the first of those that are written alike."""
+    """The written form of each symbol of a system → the symbol; the first of those that are written alike."""
     symbols: dict[str, Any] = {}
     for s in _symbols(system):
         symbols.setdefault(letter(s), s)
@@ -49,7 +49,7 @@ def row_labels(system: System, labels: Sequence[str]) -> Sequence[str]:
 
 
 def _multiplier(label: str) -> str:
-    """As a parameter of that name is written: Λ_1 of a row and Λ₁ of a parameter are no different letters, either."""
+    """The written form of Λ with a label, as that of a parameter Λ_1: the two would look the same."""
     return text(f"Lambda_{label}")
 
 

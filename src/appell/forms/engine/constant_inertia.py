@@ -71,7 +71,7 @@ def fixed_coordinates(system: System) -> dict[Any, Any]:
                 continue
             remainder: Any = f.xreplace({q: sympy.Integer(0)})
             value = sympy.expand(-remainder / slope)
-            if not value.free_symbols & {q, *fixed} and not any(q in value_.free_symbols for value_ in fixed.values()):
+            if not value.free_symbols & {q, *fixed} and not any(q in v.free_symbols for v in fixed.values()):
                 fixed |= {q: sympy.factor_terms(value), q.d: total_derivative(value)}
                 break
     return fixed

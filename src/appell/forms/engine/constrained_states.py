@@ -59,20 +59,22 @@ class Projection:
 
     def holds(self, state: Mapping[Symbol, Any], numbers: Arithmetic) -> bool:
         """Whether a state satisfies all rows, up to the rounding of a state that satisfies some to all digits."""
-        goal = numbers.tolerance
+        tolerance = numbers.tolerance
         try:
-            return all(_rows_at(state, len(moved), count, tape, numbers, goal)[0] for moved, count, tape in self._levels)
+            return all(_rows_at(state, len(moved), count, tape, numbers, tolerance)[0] for moved, count, tape in self._levels)
         except SingularConfiguration:
             return False
 
 
-def _satisfied(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float) -> bool:
+def _satisfied(
+    state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, tolerance: float
+) -> bool:
     """Moves the symbols of a state in place until the rows hold; whether they do."""
     start = {s: state[s] for s in symbols}
     for pivot in DEPENDENT_PIVOTS:
         state.update(start)
         try:
-            if _newton(state, symbols, count, tape, numbers, goal, pivot):
+            if _newton(state, symbols, count, tape, numbers, tolerance, pivot):
                 return True
         except (Undetermined, SingularConfiguration):
             continue
@@ -80,20 +82,20 @@ def _satisfied(state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape
 
 
 def _rows_at(
-    state: Mapping[Symbol, Any], n: int, count: int, tape: Tape, numbers: Arithmetic, goal: float
+    state: Mapping[Symbol, Any], n: int, count: int, tape: Tape, numbers: Arithmetic, tolerance: float
 ) -> tuple[bool, list[Any], list[list[Any]]]:
     """Whether the rows hold at a state, f (count,), and ∂f/∂z (count, n)."""
     flat = tape(state, numbers)
     f, J = flat[:count], [flat[count + i * n : count + (i + 1) * n] for i in range(count)]
-    return all(abs(x) <= goal * size for x, size in zip(f, flat[count + count * n :], strict=True)), f, J
+    return all(abs(x) <= tolerance * size for x, size in zip(f, flat[count + count * n :], strict=True)), f, J
 
 
 def _newton(
-    state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, goal: float, pivot: float
+    state: State, symbols: tuple[Symbol, ...], count: int, tape: Tape, numbers: Arithmetic, tolerance: float, pivot: float
 ) -> bool:
     n = len(symbols)
     for _ in range(25):
-        satisfied, f, J = _rows_at(state, n, count, tape, numbers, goal)
+        satisfied, f, J = _rows_at(state, n, count, tape, numbers, tolerance)
         if satisfied:
             return True
         step = solve_linear(J, [-x for x in f], [False] * n, pivot, [""] * n)

@@ -89,11 +89,11 @@ class Memory:
         self._factoring = tidy.Factoring() if signs else None
 
     def read(self, expr: Any, parts: set[Any]) -> tuple[tidy.Sum, Any]:
-        """As `tidy.read`; expressions with floats are not cached."""
+        """The same as `tidy.read`, cached except for expressions with floats."""
         return tidy.read(expr, None if any(e.is_Float for e in parts) else self._read)
 
     def inside_out(self, whole: tidy.Sum, floats: bool) -> tidy.Sum:
-        """As `tidy.inside_out`."""
+        """The same as `tidy.inside_out`, cached except with floats."""
         return tidy.inside_out(whole, floats, None if floats else self._inside)
 
     def factoring(self, floats: bool) -> tidy.Factoring:
@@ -215,14 +215,14 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     equal = lambda lhs, rhs: Eq(lhs, rhs, evaluate=False)
     if style == "solved":
         return [equal(symbol, value) for symbol, value in _solution(equations, closing).items()]  # type: ignore[misc]
-    constraints = [row for row in equations.rows if closing or not _closes(equations, row)]
-    rows = [*equations.derived, *constraints, *equations.kinematics]
+    further = [row for row in equations.rows if closing or not _closes(equations, row)]
+    rows = [*equations.derived, *further, *equations.kinematics]
     if style == "plain":
         return _with_names(rows, equations) if _characters(rows) > BOOK else rows
     if _characters(rows) > BOOK:
         return _simplified_lines(_with_names(rows, equations), 0, BUDGET)  # named parts are short and quickly simplified
-    collected = len(constraints) if equations.collected else 0
-    result = [*motion_lines(equations), *_simplified_lines([*constraints, *equations.kinematics], collected, BUDGET / 3)]
+    collected = len(further) if equations.collected else 0
+    result = [*motion_lines(equations), *_simplified_lines([*further, *equations.kinematics], collected, BUDGET / 3)]
     if (size := _characters(result)) > LEAFLET:
         short = _with_names(rows, equations)
         if 2 * _characters(short) < size:

@@ -165,16 +165,16 @@ def _block_inverse(D: Table) -> Table:
     rows, columns = [i for i in range(n) if i != p], [j for j in range(n) if j != q]
     d, u, v, E = D[p, q], D.extract([p], columns), D.extract(rows, [q]), D.extract(rows, columns)
     S = inverse(E - v * u / d)  # Schur's complement
-    inverse_ = sympy.zeros(n, n)
+    X = sympy.zeros(n, n)
     top_row, left_column = -u * S / d, -S * v / d
     for a, j in enumerate(columns):
         for b, i in enumerate(rows):
-            inverse_[j, i] = S[a, b]
-        inverse_[j, p] = left_column[a, 0]
+            X[j, i] = S[a, b]
+        X[j, p] = left_column[a, 0]
     for b, i in enumerate(rows):
-        inverse_[q, i] = top_row[0, b]
-    inverse_[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
-    return inverse_
+        X[q, i] = top_row[0, b]
+    X[q, p] = 1 / d + (u * S * v)[0, 0] / d**2
+    return X
 
 
 def _adjugate(D: Table) -> Table:

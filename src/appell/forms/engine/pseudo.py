@@ -90,7 +90,7 @@ class PseudoVelocities:
 
     @staticmethod
     def complete(system: System, pseudo: Mapping[str, Any]) -> PseudoVelocities:
-        """As many pseudo-velocities as velocities; the constraints are not eliminated."""
+        """Pseudo-velocities as many as the velocities; the constraints are not eliminated."""
         return PseudoVelocities.of(system, pseudo, rows=ConstraintRows(system, ()))
 
     @staticmethod
