@@ -51,7 +51,7 @@ class ContactPhase:
     def text(self) -> str:
         """Its names, as they are given in `phases=`."""
         marks = {"stick": "", "slip+": "+", "slip-": "-"}
-        entries = [*self.closed, *(f"{name}{marks[word]}" for name, word in self.states.items() if word in marks)]
+        entries = [*self.closed, *(f"{name}{marks[state]}" for name, state in self.states.items() if state in marks)]
         return f"({', '.join(map(repr, entries))}{',' if len(entries) == 1 else ''})"
 
 
@@ -236,12 +236,12 @@ def phases_of_motion(system: System, motion: Any) -> tuple[tuple[ContactPhase, .
         pairs = [(name, friction) for name, friction in zip(names, mode.frictions, strict=True) if friction.state != "off"]
         slides = [f"{name}{marks[friction.state](friction.u)}" for name, friction in pairs if len(friction.u) < 2]
         events[float(t)] = ((*closed, *slides), "")
-    for hit in motion.impacts:
-        if hit.kind == "impact" and not any(
-            abs(t - hit.time) <= LEAST_PHASE_SHARE * (t_end - t_start) for t in events if t > t_start
+    for impact in motion.impacts:
+        if impact.kind == "impact" and not any(
+            abs(t - impact.time) <= LEAST_PHASE_SHARE * (t_end - t_start) for t in events if t > t_start
         ):
-            before = max(t for t in events if t <= hit.time)
-            events[hit.time] = (events[before][0], hit.constraint)
+            earlier = max(t for t in events if t <= impact.time)
+            events[impact.time] = (events[earlier][0], impact.constraint)
     times = sorted(events)
     intervals: list[tuple[tuple[str, ...], str, float]] = []
     for t, end in zip(times, [*times[1:], t_end], strict=True):

@@ -229,7 +229,7 @@ class DesignSearch:
         ])  # fmt: skip
 
     def _attempt(self, begin: Array) -> AttemptedDesign:
-        """From a first guess, by sequential quadratic programming."""
+        """An attempt from a first guess, by sequential quadratic programming."""
         sizes = np.array([u.size for u in self.unknowns])
         scale = (
             max(abs(self.value(self.goal, begin)), float(np.abs(self.slope(self.goal, begin) * sizes).max(initial=0.0))) or 1.0
@@ -246,6 +246,7 @@ class DesignSearch:
                     "fun": lambda x, goal=goal, bound=bound, weight=sign / unit: weight * (self.value(goal, theta(x)) - bound),
                     "jac": lambda x, goal=goal, weight=sign / unit: weight * self.slope(goal, theta(x)) * sizes,
                 })  # fmt: skip
+        # ftol at the level of rounding: `_stationary` judges the result, whatever SciPy's criterion says
         solved = least_of(
             lambda x: min(self.value(self.goal, theta(x)) / scale, 1e30), begin / sizes,
             jac=lambda x: self.slope(self.goal, theta(x)) * sizes / scale, method="SLSQP", constraints=conditions,
@@ -255,15 +256,15 @@ class DesignSearch:
         optimum = theta(solved.x)
         violation, missed = self._missed(optimum)
         settled = bool(conditions and solved.success) or self._stationary(optimum, scale)
-        word = "a local minimum was found" if settled else f"the search did not settle ({solved.message})"
+        outcome = "a local minimum was found" if settled else f"the search did not settle ({solved.message})"
         if self.watch.interrupted:
-            word, settled = "interrupted", False
+            outcome, settled = "interrupted", False
         elif missed:
-            word = f"no design satisfies all conditions near this guess: {missed}"
-        return AttemptedDesign(settled and not missed, self.value(self.goal, optimum), word, optimum, begin, violation)
+            outcome = f"no design satisfies all conditions near this guess: {missed}"
+        return AttemptedDesign(settled and not missed, self.value(self.goal, optimum), outcome, optimum, begin, violation)
 
     def _downhill(self, attempt: AttemptedDesign, rng: np.random.Generator) -> AttemptedDesign:
-        """An attempt with a lower objective from beside this one, if it ended at a maximum or a saddle; otherwise this one."""
+        """An attempt from near this one with a lower objective, if this one ended at a maximum or a saddle; else this one."""
         for _ in range(MOST_BENT):
             if not attempt.ok or self.watch.interrupted:
                 break
@@ -277,7 +278,7 @@ class DesignSearch:
         return attempt
 
     def _guesses_beside(self, attempt: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
-        """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature or, if the
+        """Guesses near a stationary point, where the goal may be lower: in a direction of negative curvature or, if the
         search ended where it began, at random where the goal is lower."""
         low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
         direction = self._downward_direction(attempt.theta)

@@ -34,9 +34,9 @@ def refuse_reactions(request: SteeringRequest, totals: list[Any]) -> None:
     """Raises for integrals of anything but times, coordinates, velocities and parameters."""
     known = {*request.states, *request.system.parameters, *request.parameters, sympy.Symbol("t")}
     for node in totals:
-        strange = [s for s in node.args[0].free_symbols if s not in known and str(s) != "t"]
-        if strange:
-            raise ModelError(f"{node} contains {strange[0]}; with phases='any' integrals take t, coordinates and velocities")
+        foreign = [s for s in node.args[0].free_symbols if s not in known and str(s) != "t"]
+        if foreign:
+            raise ModelError(f"{node} contains {foreign[0]}; with phases='any' integrals take t, coordinates and velocities")
 
 
 def end_rows(request: SteeringRequest) -> list[BoundedExpression]:

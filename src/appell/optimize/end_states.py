@@ -245,7 +245,7 @@ def _with_row(space: Array, row: Array, threshold: float) -> tuple[Array, bool]:
 
 
 def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]], p: Array) -> tuple[int, ...]:
-    """Indices of rows that are independent at some state; those nonlinear in the accelerations are all kept."""
+    """Indices of rows that are independent at some state; all that are nonlinear in the accelerations are included."""
     linear = [row.index for row in form.rows if row.linear]
     best: list[int] = []
     for t, q, v in states:

@@ -34,7 +34,7 @@ class Channel:
 
     @property
     def seen(self) -> NDArray[np.bool_]:
-        """Which samples are present, (k,)."""
+        """Whether each sample is present, (k,)."""
         return np.isfinite(self.values)
 
     def until(self, count: int) -> Channel:
@@ -54,7 +54,7 @@ class Experiment:
     """One record: increasing times (k,), s, the measured channels, and the known start values and parameters.
 
     fitted: the number of samples that are fitted, from the first; the rest are held out.
-    empty: the number of times after the last value, which the record has beside `times`.
+    empty: the number of times of the record after its last value, which are not in `times`.
     """
 
     label: str
@@ -130,8 +130,8 @@ def _read(system: System, data: Any, label: str) -> tuple[Array, tuple[Channel, 
         raise ModelError(f"{label} has times and nothing measured at them")
     order = np.argsort(times, kind="stable")
     if (np.diff(times[order]) == 0).any():
-        twice = times[order][1:][np.diff(times[order]) == 0][0]
-        raise ModelError(f"{label} has two samples at t = {twice:g} s; take their mean, or make them two experiments")
+        repeated = times[order][1:][np.diff(times[order]) == 0][0]
+        raise ModelError(f"{label} has two samples at t = {repeated:g} s; take their mean, or make them two experiments")
     channels, spellings = [], {}
     for key, raw in columns.items():
         expr = quantity_of(system, key, label)

@@ -65,6 +65,7 @@ def guessed(request: SteeringRequest, guess: Any, start: Array, end: Array, form
 
 
 def _duration(request: SteeringRequest) -> float:
+    """The geometric mean of the bounds of the duration, s; a quarter of the upper one where the lower one hardly bounds it."""
     low, high = request.duration
     return low if low == high else float(np.sqrt(low * high)) if low > 1e-4 * high else high / 4
 
@@ -107,7 +108,7 @@ def _great_circle(start: Array, end: Array, share: Array) -> Array:
     start, end = start / np.linalg.norm(start), end / np.linalg.norm(end)
     angle = float(np.arccos(np.clip(start @ end, -1.0, 1.0)))
     across = end - (start @ end) * start
-    if np.linalg.norm(across) < 1e-6:
+    if np.linalg.norm(across) < 1e-6:  # equal or opposite: every great circle through one contains the other
         across = start[[1, 0, 3, 2]] * np.array([-1.0, 1.0, -1.0, 1.0])  # orthogonal to it
     return np.cos(share * angle) * start + np.sin(share * angle) * across / np.linalg.norm(across)
 
@@ -129,11 +130,11 @@ def _path_on_rows(form: NormalForm, t: float, start: Array, goal: Array, p: Arra
             matrices, to_goal = blocks(t, q, v, p), goal - q
             N, Z = matrices["N"], null_space(matrices["A0"])
             step = N @ (Z @ (Z.T @ (left_inverse(N) @ to_goal)))
-            if np.linalg.norm(step) < 0.02 * np.linalg.norm(
-                to_goal
-            ):  # the goal is orthogonal to the rows: any direction will do
+            # the goal is orthogonal to the rows: any direction will do
+            if np.linalg.norm(step) < 0.02 * np.linalg.norm(to_goal):
                 kick = N @ (Z @ rng.normal(size=Z.shape[1]))
                 step = step + 0.3 * np.linalg.norm(to_goal) * kick / max(np.linalg.norm(kick), 1e-300)
+            # short steps: the rows may be curved, and the path is a guess to be followed
             step *= min(1.0, 0.03 * distance / max(np.linalg.norm(step), 1e-300))
             try:
                 q = project(form, t, q + step, v, p)[0]

@@ -79,7 +79,7 @@ def fit(
     system = system_of(system, "ap.fit")
     since = finite(since, "since")
     one_of(loss, tuple(LOSSES), "loss=")
-    tries = whole(attempts, "attempts=", 1, 10_000)
+    n_attempts = whole(attempts, "attempts=", 1, 10_000)
     experiments = read_experiments(system, data, start, parameters, since, held_out)
     unknowns = _unknowns(system, unknown, experiments, table_of({} if bounds is None else bounds, "bounds="))
     levels = _noise(system, experiments, {} if noise is None else table_of(noise, "noise="))
@@ -93,7 +93,7 @@ def fit(
     report = reporter(progress, 0.0, float(LARGEST_STEPS))
     search = FitSearch(predictions, unknowns, levels, loss, report)
     try:
-        best, costs = search.best(tries, whole(seed, "seed=", 0))
+        best, costs = search.best(n_attempts, whole(seed, "seed=", 0))
     finally:
         if report is not None:
             report.close()
@@ -117,9 +117,9 @@ def _unknowns(system: System, unknown: Any, experiments: Any, bounds: Mapping[An
         if name_in(key) in limits:
             raise ModelError(f"bounds= names {name_in(key)} twice")
         limits[name_in(key)] = pair
-    stray = [name for name in limits if name not in names]
-    if stray:
-        raise ModelError(f"bounds= names {stray[0]}, which is not among the unknowns: {', '.join(names)}")
+    unlisted = [name for name in limits if name not in names]
+    if unlisted:
+        raise ModelError(f"bounds= names {unlisted[0]}, which is not among the unknowns: {', '.join(names)}")
     unknowns = []
     for name in names:
         if name in parameters:
@@ -217,6 +217,7 @@ def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) 
     predicted = search.predicted(theta)
     assert predicted is not None
     J, r = search.jacobian(theta), search.residuals(theta)
+    # a value near zero has no size of its own: a thousandth of the size of the unknown stands for it
     sizes = np.array([max(abs(x), 1e-3 * unknown.size) for x, unknown in zip(theta, search.unknowns, strict=True)])
     exact = all(prediction.exact for prediction in search.predictions)
     rows, loss = search.rows, LOSSES[search.loss]

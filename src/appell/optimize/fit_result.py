@@ -173,7 +173,7 @@ class Fit(Result):
 
     @property
     def outcome(self) -> str:
-        """How the search ended and what the data do not determine, without the doubts."""
+        """The end of the search and what the data do not determine, as text, without the doubts."""
         if not self.converged:
             return f"the search has not ended: {self.why}"
         return "; ".join(self.unseen) if self.unseen else "complete"

@@ -144,6 +144,7 @@ class FitSearch:
 
     def _around_outliers(self, guess: Array) -> Any:
         """Starts from the result of a loss that limits outliers, which would dominate the squares."""
+        # at least the integration error, which is all that is left in data without noise
         levels = {n: max(robust_size(r), 1e-11 * self.spreads[n]) for n, r in (self._residuals_by_channel(guess) or {}).items()}
         self.loss = "cauchy"
         try:
@@ -174,9 +175,9 @@ class FitSearch:
         solved = self._solved(guess, levels)
         for _ in range(NOISE_ROUNDS):
             estimated = self._estimated(solved)
-            moved = max(abs(np.log(estimated[name] / levels[name])) for name in levels)
+            change = max(abs(np.log(estimated[name] / levels[name])) for name in levels)
             levels = estimated
-            if moved < NOISE_SETTLED:
+            if change < NOISE_SETTLED:
                 break
             if len(levels) > 1 or self.loss != "linear":  # with one channel its level changes only the errors
                 solved = self._solved(solved.x, levels)
@@ -230,7 +231,7 @@ class FitSearch:
         return None if any(result is None for result in results) else [result for result in results if result is not None]
 
     def _used(self, prediction: Prediction, channel: Any) -> NDArray[np.bool_]:
-        """Which samples of a channel are fitted."""
+        """Whether each sample of a channel is fitted, (k,)."""
         fitted = channel.seen.copy()
         fitted[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
         return fitted

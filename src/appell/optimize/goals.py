@@ -44,7 +44,7 @@ class InstantValue(sympy.Function):
         """The same, with the times first and last (s) replaced by "start" and "end"; a time outside raises."""
         if isinstance(self.instant, str):
             return self
-        slack = 1e-9 * (last - first)
+        slack = 1e-9 * (last - first)  # times that a user computes are rounded
         if not first - slack <= self.instant <= last + slack:
             raise ModelError(f"{self}: the plan lasts from t = {first:g} s to {last:g} s")
         for name, t in zip(INSTANTS, (first, last), strict=True):

@@ -91,20 +91,22 @@ def mesh_errors(
 def _slopes(graph, t: Array, z: Array, p: Array, sizes: Array) -> Array:  # type: ignore[no-untyped-def]
     """∂ż/∂z at a batch of states, each state in units of its size, (k, nz, nz)."""
     k, nz = z.shape
-    moved = np.repeat(z, nz + 1, axis=0).reshape(k, nz + 1, nz)
-    moved[:, 1:] += np.diag(SLOPE_STEP * sizes)
-    rates = _right_side(graph, np.repeat(t, nz + 1), moved.reshape(-1, nz), np.repeat(p, nz + 1, axis=0)).reshape(k, nz + 1, nz)
+    shifted = np.repeat(z, nz + 1, axis=0).reshape(k, nz + 1, nz)
+    shifted[:, 1:] += np.diag(SLOPE_STEP * sizes)
+    rates = _right_side(graph, np.repeat(t, nz + 1), shifted.reshape(-1, nz), np.repeat(p, nz + 1, axis=0)).reshape(
+        k, nz + 1, nz
+    )
     return np.swapaxes((rates[:, 1:] - rates[:, :1]) / sizes / SLOPE_STEP, 1, 2)
 
 
 def _remaining(errors: Array, defects: Array, slopes: Array, h: Array, weights: Array) -> Array:
-    """What defects (N, k, nz) leave of `errors` at the ends of intervals of lengths h, s: stiff modes forget them."""
+    """The `errors` that remain at the ends of intervals of length h, s: stiff modes forget a part of the defects (N, k, nz)."""
     remaining, finite = errors.copy(), np.isfinite(slopes).all(axis=(1, 2), keepdims=True)
     decay = np.linalg.eigvals(np.where(finite, slopes, 0.0)).real.min(axis=1)
     for k in np.flatnonzero(-decay * h > FORGOTTEN_AFTER):
         nz = slopes.shape[1]
-        grown = expm(np.block([[h[k] * slopes[k], np.eye(nz)], [np.zeros((nz, 2 * nz))]]))[:nz, nz:]  # ∫ e^{J s} ds / h
-        remaining[k] = np.fmin(remaining[k], float((np.abs(defects[k] @ grown.T).max(axis=1) @ weights) * h[k]))
+        response = expm(np.block([[h[k] * slopes[k], np.eye(nz)], [np.zeros((nz, 2 * nz))]]))[:nz, nz:]  # ∫ e^{J s} ds / h
+        remaining[k] = np.fmin(remaining[k], float((np.abs(defects[k] @ response.T).max(axis=1) @ weights) * h[k]))
     return remaining
 
 
@@ -134,7 +136,7 @@ def _rough(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
 
 
 def beside_switches(phase: PlannedPhase, places: list[int]) -> NDArray[np.bool_]:
-    """Which intervals contain or adjoin a jump of an input, (N,)."""
+    """Whether each interval contains or adjoins a jump of an input, (N,)."""
     u = phase.nodes[:, :, places]
     near_switch = _rough(phase, places)
     span = np.ptp(u, axis=(0, 1))

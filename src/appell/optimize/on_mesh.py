@@ -77,9 +77,9 @@ STALLED_STATUSES = {
 UNBOUNDED_GOAL = 1e15
 """An objective below minus this, times its size near the guess, without convergence is taken as unbounded."""
 POLE = 1e6
-"""Factor above the size of the cost at a guess beyond which that beside it says nothing."""
+"""The size of the cost near a guess counts up to this multiple of that at the guess: there may be a pole nearby."""
 VANISHING_SLOPE = 1e-14
-"""Factor below the size of the cost beside a guess with which that at the guess is rounding."""
+"""The size of the cost at a guess is rounding below this fraction of that near the guess."""
 GOOD_ENOUGH = 1e-5
 """Accepted gradient of the scaled Lagrangian; the error of the objective is its square."""
 FLAT_GOAL = 1e-9
@@ -153,7 +153,7 @@ class MeshSolution:
     @property
     def states(self) -> StateSizes:
         """The data for the sizes of the states."""
-        least = 1e-5 * self.program.scales[self.transcription.start_places(0)]
+        least = 1e-5 * self.program.scales[self.transcription.start_places(0)]  # smaller states are solver noise
         return StateSizes(self.transcription.model.phases[0].graph.form.nq, least, self.sizes.roots)
 
     @property
@@ -249,7 +249,7 @@ def solved(
     dual: tuple[Array, Array] | None = None,
 ) -> NodeSolution:  # fmt: skip
     """`NodeProgram.solve` without the warning that CasADi prints if there are more equations than variables: those that hold at
-    given ends are no mistake, and IPOPT's exit status tells the others."""
+    given ends are no mistake, and IPOPT's exit status reports the others."""
     crowded = sum(int((low == high).sum()) for low, high in (rows, bounds)) > program.n
     with redirect_stderr(StringIO()) if crowded else nullcontext():
         return program.solve(solver, x, numbers, bounds, rows, dual)
@@ -280,7 +280,7 @@ def _without_weights(transcription: Transcription, numbers: Array) -> Array:
 def cost_size(program: NodeProgram, x: Array, p: Array) -> float:
     """The size of the cost: Σ|∂J/∂y| near a guess, y of size 1; 1 where that is not available.
 
-    At the guess itself it may vanish; beside it, it may be far too large (a pole). The median of some places is taken.
+    At the guess itself it may vanish; near it, it may be far too large (a pole). The median over a few points is taken.
     """
     rng, sizes = np.random.default_rng(0), []
     for shift in (0.0, 0.3, 0.3, 0.3):

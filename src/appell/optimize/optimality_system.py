@@ -96,7 +96,7 @@ def _lowest(product: Callable[[Array], Array], n: int) -> Array:
         diagonal.append(float(v @ Q[-1]))
         v = orthogonal_part(np.array(Q).T, v)
         length = float(np.linalg.norm(v))
-        if not length > 1e-12 * abs(diagonal[0]):
+        if not length > 1e-12 * abs(diagonal[0]):  # only rounding is left: the Krylov space is complete
             break
         off_diagonal.append(length)
         Q.append(v / length)

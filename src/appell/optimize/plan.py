@@ -119,7 +119,7 @@ class MotionPlan:
         instants, (begin, end) = np.atleast_1d(reals(times, "the times of control_at", infinite=False)), self.t[[0, -1]]
         if instants.ndim > 1:
             raise ModelError(f"control_at takes a time or a list of times, not an array of shape {instants.shape}")
-        slack = 1e-9 * max(abs(begin), abs(end), end - begin)
+        slack = 1e-9 * max(abs(begin), abs(end), end - begin)  # times that a user computes are rounded
         for t in instants[(instants < begin - slack) | (instants > end + slack)].ravel()[:1]:
             raise ModelError(f"control_at: t = {t:g} s is outside of the plan, which lasts from {begin:g} s to {end:g} s")
         return self._mesh.controls_at(instants)

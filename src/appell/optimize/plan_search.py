@@ -168,7 +168,7 @@ class PlanSearch:
         return solution
 
     def _guesses_beside(self, solution: MeshSolution) -> Iterator[PlannedMotion]:
-        """Guesses beside a stationary point, where the goal may be lower: in a direction of negative curvature, or anywhere if
+        """Guesses near a stationary point, where the goal may be lower: in a direction of negative curvature, or anywhere if
         the goal has neither slopes nor curvatures, as −x⁴ at x = 0."""
         transcription, x = solution.transcription, solution.found.x
         bounds = variable_bounds(transcription, self.setting.ends)
@@ -185,6 +185,7 @@ class PlanSearch:
         return said_between_nodes(solution, violations, self.tolerance)
 
     def _objective_tolerance(self, solution: MeshSolution) -> float:
+        """The change of the objective that counts as none, relative to it, or to the size of the cost where it is near zero."""
         return self.tolerance * max(abs(solution.objective), 1e-9 * solution.sizes.cost)
 
     def _with_unknown(self, planned: PlannedMotion) -> Array:
@@ -251,7 +252,7 @@ class PlanSearch:
         final = solution.planned.phases[-1].nodes[-1, -1]
         distances = [(abs(final[i] - request.end.lower[i]) / sizes[i], i) for i in fixed]
         share, i = max(distances)
-        if not solution.ok or not share > 1e-4:
+        if not solution.ok or not share > 1e-4:  # so near, the end is not what the search failed at
             return ""
         s, target = request.states[i], request.end.lower[i]
         return f"; {s} comes to {final[i]:.4g}, not {target:g}, in what was found nearest to the end"

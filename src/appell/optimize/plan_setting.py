@@ -37,7 +37,7 @@ RANK_SHARES = (0.0, 0.23, 0.5, 0.81, 1.0)
 class PlanSetting:
     """A request with its guess and its phases.
 
-    ends_of_phases: fractions of the guess at which phases end; equally spaced if the guess does not say.
+    ends_of_phases: fractions of the guess at which phases end; equally spaced if the guess has none.
     """
 
     request: SteeringRequest
@@ -203,7 +203,7 @@ class PlanSetting:
         return self.tolerance * np.maximum(np.min(distances, axis=0), 0.0)
 
     def begin(self, guess: GuessedMotion, parts: int = 1) -> PlannedMotion:
-        """A guess on the first mesh, which follows a motion, or with intervals cut in parts; a plan brings its own mesh."""
+        """A guess on the first mesh, which follows a motion, or with intervals cut in parts; a plan keeps its own mesh."""
         request, model = self.request, self.model
         T, t0, phases = float(np.clip(guess.duration, *request.duration)), request.since, []
         knots = [(x - request.since) / request.duration[0] for x in model.instants]

@@ -126,7 +126,7 @@ class Prediction:
         return [j for j, unknown in enumerate(self.unknowns) if unknown.experiment in (None, self.number)]
 
     def __call__(self, theta: Array) -> Predicted | None:
-        """The motion with these unknowns; None where it does not reach the end, or cannot start (`failure` says why)."""
+        """The motion with these unknowns; None where it does not reach the end, or cannot start (`failure` is the reason)."""
         try:
             motion = self.motion(theta, times=self.experiment.times)
         except ModelError as error:
@@ -220,7 +220,7 @@ class Prediction:
         return result if result.complete and np.isfinite(result.state).all() and np.isfinite(result.parameters).all() else None
 
     def _by_chain(self, channel: Channel, at: Predicted, variation: Variations, starts: Mapping[int, Array]) -> Array:
-        """By the chain rule through the derivatives of the state; starts: unknown → ∂z_0/∂θ_j."""
+        """∂y_c/∂θ, (k, n), by the chain rule through the derivatives of the state; starts: unknown → ∂z_0/∂θ_j."""
         k, system = len(self.experiment.times), self.system
         value = lambda expr: np.asarray(at.motion[expr], float) if expr.free_symbols else np.full(k, float(expr))
         state = (*system.positions, *system.velocities)

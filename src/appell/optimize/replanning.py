@@ -127,8 +127,8 @@ class PlanSession:
         result = solved(previous.program, ready.solver, x, numbers, (low, high), ready.rows, dual)
         solution = solution_of(transcription, previous.program, result, numbers, previous.sizes)
         if solution.ok:
-            before = self.solution.planned.phases[0].first
-            start_values = start_values or {int(i): float(before[i]) for i in np.flatnonzero(implied)}
+            previous_start = self.solution.planned.phases[0].first
+            start_values = start_values or {int(i): float(previous_start[i]) for i in np.flatnonzero(implied)}
             self._refuse_off_rows(start_values, solution)
             self._refuse_left_out(solution)
         return PlanSession(

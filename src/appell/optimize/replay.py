@@ -140,7 +140,7 @@ def replay(
     z0 = planned.phases[0].first
     z0 = np.where(np.abs(z0) < START_NOISE * states.least, 0.0, z0)  # solver noise is no start off the rows
     start = dict(zip((*system.positions, *system.velocities), z0, strict=True))
-    strict = min(1e-9, tolerance * 1e-3)
+    strict = min(1e-9, tolerance * 1e-3)  # the error of the simulation itself must not count
     absolute = np.maximum(strict * 1e-3 * states.along([z]), LEAST_TOLERANCE)  # of each state, in its own units
     simulated = _quietly(
         system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=absolute, **options
@@ -159,7 +159,7 @@ def _quietly(*arguments: Any, **options: Any) -> Motion:
 
 
 def _struck(model: PlanModel, planned: PlannedMotion, times: Array) -> NDArray[np.bool_]:
-    """Which nodes are at an impact, where a velocity has two values."""
+    """Whether each node is at an impact, where a velocity has two values, (k,)."""
     counts = [phase.nodes.shape[0] * phase.nodes.shape[1] for phase in planned.phases]
     struck = np.zeros(len(times), dtype=bool)
     struck[[node for node, junction in zip(np.cumsum(counts), model.junctions, strict=False) if junction.impulses]] = True

@@ -44,7 +44,7 @@ class StateSizes:
 
 
 def by_inertia(sizes: Array, roots: Array, nq: int) -> Array:
-    """The sizes (nz,) that states have beside those of the other coordinates, or velocities; their own without inertia."""
+    """The sizes (nz,) of states by inertia, from the other coordinates, or velocities; those without inertia keep their own."""
     natural = sizes.copy()
     for block in (slice(0, nq), slice(nq, None)):
         s, w = sizes[block], roots[block]

@@ -331,9 +331,8 @@ class _Reader:
         for relation in listed:
             conjuncts = relation.args if isinstance(relation, sympy.And) else [relation]
             rows += [self._relation(conjunct) for conjunct in conjuncts]
-        single_valued = lambda e: (
-            e.has(InstantValue, TimeIntegral) or e.free_symbols <= self.constant
-        )  # one value of a whole motion
+        # one value for a whole motion
+        single_valued = lambda e: e.has(InstantValue, TimeIntegral) or e.free_symbols <= self.constant
         along = [row for row in rows if not single_valued(row.expression)]
         between = [row for row in rows if single_valued(row.expression)]
         for row in between:

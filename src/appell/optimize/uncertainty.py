@@ -118,7 +118,7 @@ def leverages(J: Array) -> Array:
 
 
 def uncertainty(J: Array, channels: Sequence[ChannelResiduals], sizes: Array, names: Sequence[str], exact: bool) -> Uncertainty:
-    """From J (N, n) in units of the noise, the residuals of each channel, and sizes of the unknowns."""
+    """The uncertainty from J (N, n) in units of the noise, the residuals of each channel, and sizes of the unknowns."""
     n = J.shape[1]
     U, values, Vt = singular(J * sizes, economical=True)
     threshold = (UNSEEN_DIRECTION if exact else UNSEEN_BY_DIFFERENCES) * values[0]
@@ -178,6 +178,6 @@ def _sentence(direction: Array, names: Sequence[str], limits: Array) -> str:
     if len(involved) == 1:
         return f"the data do not depend on {names[involved[0]]}"
     ratio = direction[involved] / direction[involved[0]]
-    listed = ", ".join(f"{names[j]} by {100 * r:+.3g} %" for j, r in zip(involved, ratio, strict=True))
+    changes = ", ".join(f"{names[j]} by {100 * r:+.3g} %" for j, r in zip(involved, ratio, strict=True))
     joined = " and ".join([", ".join(names[j] for j in involved[:-1]), names[involved[-1]]])
-    return f"the data do not tell {joined} apart: {listed} together change nothing"
+    return f"the data do not tell {joined} apart: {changes} together change nothing"

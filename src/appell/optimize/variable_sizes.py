@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 Bounds = tuple[Array, Array]
 
 SOLVER_ROUNDING = 1e-9
-"""Fraction of a size by inertia below which a guess says nothing about the scale of a variable."""
+"""Fraction of a size by inertia below which a guess does not determine the scale of a variable."""
 NO_BOUND = 1e8
 """A bound this many times larger than the variable otherwise is counts as none."""
 FAR_REACTION = 1e3
@@ -139,7 +139,7 @@ def _impulse_sizes(transcription: Transcription, k: int, x: Array, scales: Array
 
 
 def _integrals(transcription: Transcription, x: Array, scales: Array, numbers: Array) -> Array:
-    """The integrals beside the guess, where its variables have their sizes; 1 where they vanish there too."""
+    """The integrals near the guess, its variables moved by a part of their sizes; 1 where they vanish there too."""
     rng, totals = np.random.default_rng(0), np.zeros(len(transcription.model.integrals))
     for phase, functions in enumerate(transcription.model.phases):
         places, theta = transcription.node_places(phase), x[: transcription.shared]
@@ -227,7 +227,7 @@ def _with_accelerations(graph: Any, sizes: Array, a: Array, T: float) -> Array:
 def _by_equations(
     transcription: Transcription, phase: int, node_sizes: Array, shared: Array, x: Array, numbers: Array
 ) -> tuple[Array, Array]:
-    """Sizes of a node and of the shared variables, with those that the equations of a node tell."""
+    """Sizes of a node and of the shared variables, with those that the equations of a node determine."""
     functions = transcription.model.phases[phase]
     places = transcription.node_places(phase)
     at = _sampled_nodes(len(places))
@@ -244,8 +244,8 @@ def _by_equations(
 def _sizes_by_rates(
     transcription: Transcription, phase: int, node_sizes: Array, shared: Array, known: _GuessData, numbers: Array
 ) -> Array:  # fmt: skip
-    """How far the rates of states of first order bring them, T max_j |∂ż_i/∂w_j| s_j over all other variables, (nz,); 0 for
-    states with an inertia, and where nothing that a rate contains has a size."""
+    """The distance that the rates of states of first order move them, T max_j |∂ż_i/∂w_j| s_j over all other variables, (nz,);
+    0 for states with an inertia, and where nothing that a rate contains has a size."""
     functions, first_order = transcription.model.phases[phase], known.roots == 0
     nz = len(first_order)
     if not first_order.any():
@@ -260,10 +260,10 @@ def _sizes_by_rates(
 
 
 def _slopes_near(function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array) -> Array:
-    """|∂g/∂(w, θ)| at some nodes w (k, nw) and beside them, (2 k, ng, nw + nθ)."""
+    """|∂g/∂(w, θ)| at some nodes w (k, nw) and near them, (2 k, ng, nw + nθ)."""
     rng = np.random.default_rng(0)
-    moved = w + SHAKEN * sizes[: w.shape[1]] * rng.uniform(-1, 1, w.shape)
-    points, data = np.vstack([w, moved]), np.vstack([d, d])
+    perturbed = w + SHAKEN * sizes[: w.shape[1]] * rng.uniform(-1, 1, w.shape)
+    points, data = np.vstack([w, perturbed]), np.vstack([d, d])
     repeated = lambda value: np.repeat(np.asarray(value)[:, None], len(points), axis=1)
     entries = np.array(function.slopes.map(len(points))(points.T, repeated(theta), data.T, repeated(numbers)))
     i, j = function.slope_places

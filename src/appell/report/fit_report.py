@@ -20,9 +20,9 @@ def fit_report(found: Any, path: Any, *, title: str | None = None) -> Path:
     rows = [tuple(map(escape, row)) for row in found.rows()]
     success = "<p>The search has ended, and the data tell every unknown.</p>"
     verdict = success if found.outcome == "complete" else caution(found.outcome)
-    missed = lambda name: f"{found.held_out[name]:.3g}" if name in found.held_out else "–"
+    held_out_error = lambda name: f"{found.held_out[name]:.3g}" if name in found.held_out else "–"
     origin = lambda name: "given" if name in found.known_noise else "estimated"
-    noise = [(escape(name), f"{level:.4g}", origin(name), missed(name)) for name, level in found.noise.items()]
+    noise = [(escape(name), f"{level:.4g}", origin(name), held_out_error(name)) for name, level in found.noise.items()]
     parts = [
         section("Unknowns", verdict, table(rows, ("unknown", "value, SI", "standard error", "95 % interval")),
                 *(caution(doubt) for doubt in found.doubts)),

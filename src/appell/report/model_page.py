@@ -173,12 +173,12 @@ def equation_text(equations: Equations, style: str = "simplified") -> str:
 
 def equation_section(found: Iterable[Equations | str]) -> str:
     """All forms, one after the other."""
-    return "\n".join(missing(form) if isinstance(form, str) else equation_text(form) for form in found)
+    return "\n".join(missing(equations) if isinstance(equations, str) else equation_text(equations) for equations in found)
 
 
 def agreement_section(system: System, found: Iterable[Equations | str], parameters: Mapping[Any, Any] | None) -> str:
     """The agreement of the chosen forms with each other in 50 digits and with the normal form in float64."""
-    names = [form.form for form in found if isinstance(form, Equations)]
+    names = [equations.form for equations in found if isinstance(equations, Equations)]
     if not names:
         return missing("no form was derived, so there is nothing to compare")
     try:

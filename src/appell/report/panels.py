@@ -16,6 +16,7 @@ from appell.show.packing import Packer
 from appell.show.style import COLOURS
 
 PANEL_POINTS = 1500
+"""Curves are drawn through at least this many points if the motion can be evaluated between its samples."""
 CURVES = 40
 """Largest number of curves in one panel; the others are only in the file of the motion."""
 POINTS_IN_ALL = 60_000

@@ -33,6 +33,7 @@ from appell.typeset import text
 from appell.zoo.example import Example
 
 STUDIO_FRAMES = 240
+"""Frames of a film: few, because every move of a slider makes a new one."""
 EVERY = 0.5
 """Seconds between checks of a model file for changes."""
 SLIDERS = 12
@@ -287,8 +288,8 @@ def _zoo_name(example: Example) -> str | None:
     words_of = lambda name: set(re.findall(r"[^\W_]+", name.casefold()))
     shared = {name: len(words_of(name) & words_of(example.name)) for name in EXAMPLES}
     users_own = not example.reference  # a user's system is not from the zoo, whatever its name
-    likely = sorted((name for name in EXAMPLES if shared[name] or not users_own), key=lambda name: -shared[name])
-    return next((name for name in likely if EXAMPLES[name]().name == example.name), None)
+    candidates = sorted((name for name in EXAMPLES if shared[name] or not users_own), key=lambda name: -shared[name])
+    return next((name for name in candidates if EXAMPLES[name]().name == example.name), None)
 
 
 def run(system: System, values: Mapping[Any, float], start: Mapping[Any, float], until: float) -> Any:

@@ -40,7 +40,7 @@ TURNS = {
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """Shapes over the times t (k,), s; `low`, `high` (3,) enclose them, m; `notes` say what differs from the motion."""
+    """Shapes over the times t (k,), s; `low`, `high` (3,) enclose them, m; `notes`: differences from the motion."""
 
     name: str
     t: Array
@@ -268,9 +268,9 @@ def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
     jumps = [k for k in range(fewest, len(order)) if reach[order[k]] > FAR_AWAY * reach[order[k - 1]] > 0]
     if not jumps:
         return shapes, []
-    far = {id(placed[k][0]) for k in order[jumps[0] :]}
-    names = [str(name) for s in shapes if id(s) in far and (name := getattr(s, "name", ""))]
-    return [s for s in shapes if id(s) not in far], list(dict.fromkeys(names)) or ["what flies off"]
+    far_away = {id(placed[k][0]) for k in order[jumps[0] :]}
+    names = [str(name) for s in shapes if id(s) in far_away and (name := getattr(s, "name", ""))]
+    return [s for s in shapes if id(s) not in far_away], list(dict.fromkeys(names)) or ["what flies off"]
 
 
 PICTURE_PIXELS = 400.0
@@ -336,8 +336,8 @@ def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
         if wall:
             p, e = numbers["p"][0], numbers["e"][0] / max(float(np.linalg.norm(numbers["e"][0])), 1e-300)
             foot = corners.mean(axis=0) + ((p - corners.mean(axis=0)) @ e) * e
-            moved = np.vstack([foot, numbers["p"] - p + foot]) if len(numbers["p"]) > 1 else foot[None]
-            corners = np.stack([np.minimum(corners[0], moved.min(axis=0)), np.maximum(corners[1], moved.max(axis=0))])
+            plate = np.vstack([foot, numbers["p"] - p + foot]) if len(numbers["p"]) > 1 else foot[None]
+            corners = np.stack([np.minimum(corners[0], plate.min(axis=0)), np.maximum(corners[1], plate.max(axis=0))])
             size = max(size, float(np.ptp(corners, axis=0).max()))
     return corners, size or 1.0
 

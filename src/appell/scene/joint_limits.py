@@ -121,7 +121,7 @@ def limit_items(system: TreeSystem, reach: float) -> list[Item]:
         if stop is not None:
             ends.setdefault(stop[0], []).append(stop[1])
     all_drawn = len(ends) <= FEW_JOINTS
-    return [_range(tree, by_name[q], q, stop, reach, all_drawn) for q, stop in ends.items() if len(stop) <= 2]
+    return [_range(tree, by_name[q], q, stops, reach, all_drawn) for q, stops in ends.items() if len(stops) <= 2]
 
 
 def _stop(system: TreeSystem, face: Face, joints: Any) -> tuple[Any, JointStop] | None:

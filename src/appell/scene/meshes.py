@@ -19,6 +19,7 @@ from appell.tree.readers.xml import parse_xml
 CELLS = 40
 """Cells along the longest side; in meshes with more than `DRAWN_TRIANGLES` triangles, vertices in the same cell are merged."""
 DRAWN_TRIANGLES = 1500
+"""Triangles up to which a mesh is drawn as it is; only coincident vertices are merged."""
 
 # bytes of a file: a scan of four million triangles in binary STL has 200 MB, too much to draw
 MESH_FILE_BYTES = 64 * 2**20
@@ -89,10 +90,10 @@ def _stl(data: bytes) -> tuple[Array, NDArray[np.int_]]:
         vertices = records["f"][:, 3:].reshape(-1, 3).astype(float)
     else:
         lines = data.decode("ascii", "replace").splitlines()
-        words = [line.split()[1:4] for line in lines if line.strip().startswith("vertex")]
-        if any(len(word) != 3 for word in words):
+        entries = [line.split()[1:4] for line in lines if line.strip().startswith("vertex")]
+        if any(len(entry) != 3 for entry in entries):
             raise ValueError("a vertex has not three numbers")
-        vertices = np.array(words, dtype=float).reshape(-1, 3)
+        vertices = np.array(entries, dtype=float).reshape(-1, 3)
     return vertices, np.arange(len(vertices) // 3 * 3).reshape(-1, 3)
 
 
@@ -124,8 +125,8 @@ def _dae(data: bytes) -> tuple[Array, NDArray[np.int_]]:
 
     def visit(node: Element, parent: Array) -> None:
         transform = parent @ _dae_transform(node)
-        for use in node.findall("instance_geometry"):
-            vertices, triangles = shapes[(use.get("url") or "").lstrip("#")]
+        for instance in node.findall("instance_geometry"):
+            vertices, triangles = shapes[(instance.get("url") or "").lstrip("#")]
             _refuse_many((len(triangles), *(len(t) for _, t in placed)))
             placed.append((vertices @ transform[:3, :3].T + transform[:3, 3], triangles))
         for child in node.findall("node"):

@@ -20,6 +20,7 @@ RUNS_IN_PICTURE = 24
 FAINT = 0.3
 """Opacity of all runs except the first."""
 RUN_FRAMES = 300
+"""Frames of the longest run in one film of many."""
 
 
 @dataclass(frozen=True, eq=False)

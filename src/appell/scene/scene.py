@@ -1,4 +1,4 @@
-"""`Scene`: what to draw of a system, in symbols. `appell.scene.film` evaluates it along a motion."""
+"""`Scene`: the picture of a system, in symbols. `appell.scene.film` evaluates it along a motion."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _ItemName:
 
 
 class Scene:
-    """What to draw of a system: items of `ap.scene` attached to expressions, bodies or frames.
+    """The picture of a system: items of `ap.scene` attached to expressions, bodies or frames.
 
         ap.Scene(system, [ap.scene.Link([0, 0], [l*sin(theta), -l*cos(theta)]), ap.scene.Floor()])
 

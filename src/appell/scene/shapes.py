@@ -144,9 +144,9 @@ def cylinder(radius: float, length: float, *, sides: int = 28, spokes: int = 0) 
     edges = np.vstack([np.stack([i, j], 1), np.stack([n + i, n + j], 1)])
     starts = [k * n // spokes for k in range(spokes)]
     radial = [pair for k in starts for pair in ((low, k), (high, n + k))]
-    turned = [np.array([[0, 0, 0], ring[k]]) for k in starts]
+    radii = [np.array([[0, 0, 0], ring[k]]) for k in starts]
     edges = np.vstack([edges, np.array(radial, dtype=int).reshape(-1, 2)])
-    return Mesh(vertices, np.vstack([*wall, *ends]), edges, outlines=(ring,), marks=tuple(turned), smooth=False)
+    return Mesh(vertices, np.vstack([*wall, *ends]), edges, outlines=(ring,), marks=tuple(radii), smooth=False)
 
 
 def sphere(radius: float, *, marks: bool = False) -> Mesh:

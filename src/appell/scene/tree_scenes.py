@@ -219,10 +219,10 @@ def mesh_path(name: str, urdf: Path) -> Path:
     """
     scheme, _, relative = name.partition("://")
     if scheme in ("package", "model") and relative:
-        tries = _in_packages(relative, urdf)
+        candidates = _in_packages(relative, urdf)
     else:
-        tries = [urdf.parent / (relative if scheme == "file" else name)]
-    path = next((path for path in tries if is_file(path)), None)
+        candidates = [urdf.parent / (relative if scheme == "file" else name)]
+    path = next((path for path in candidates if is_file(path)), None)
     if path is None:
         raise ModelError(f"the mesh {_short(name)} is not there (looked from {urdf.parent} upwards and in ROS_PACKAGE_PATH)")
     resolved = path.resolve()
@@ -239,12 +239,12 @@ def _short(name: str) -> str:
 
 
 def _in_packages(name: str, urdf: Path) -> list[Path]:
-    """Where package://NAME/… may be: in a folder NAME above the robot file, beside its package, or in ROS's folders."""
+    """Possible paths of package://NAME/…: in a folder NAME above the robot file, beside its package, or in ROS's folders."""
     package, _, inside = name.lstrip("/").partition("/")
     ancestors = urdf.resolve().parents
-    tries = [base / package / inside for base in ancestors] + [base / inside for base in ancestors if base.name == package]
-    tries += [base / "share" / package / inside for base in ancestors]
-    return tries + [root / sub / package / inside for root in _ros_folders() for sub in ("", "share")]
+    candidates = [base / package / inside for base in ancestors] + [base / inside for base in ancestors if base.name == package]
+    candidates += [base / "share" / package / inside for base in ancestors]
+    return candidates + [root / sub / package / inside for root in _ros_folders() for sub in ("", "share")]
 
 
 def _allowed_folders(urdf: Path) -> list[Path]:

@@ -22,7 +22,9 @@ from appell.scene.film import Film, film
 from appell.show.web import player_page
 
 SIZE = (720, 540)
+"""Width and height of a picture, pixels."""
 FPS = {".gif": 25.0, ".webp": 30.0, ".mp4": 30.0}
+"""File format → frames per second."""
 
 
 def scene_of(motion: Any, scene: Any) -> Scene:

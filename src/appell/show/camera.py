@@ -1,4 +1,4 @@
-"""From metres to pixels: a camera around a target, or a plane seen from in front."""
+"""From metres to pixels: a camera around a target, or a plane seen from the front."""
 
 from __future__ import annotations
 

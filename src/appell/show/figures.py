@@ -62,8 +62,8 @@ def _given_axes(axes: Any, count: int) -> tuple[Figure, list[Axes]]:
     places = list(np.atleast_1d(as_array(axes, "axes=")).reshape(-1))
     if len(places) != count:
         raise ModelError(f"axes= has {len(places)} axes, but {count} panels are drawn; give one for each")
-    if strange := [ax for ax in places if not hasattr(ax, "get_figure")]:
-        raise ModelError(f"axes= are axes of matplotlib, not {shown(strange[0])}")
+    if not_axes := [ax for ax in places if not hasattr(ax, "get_figure")]:
+        raise ModelError(f"axes= are axes of matplotlib, not {shown(not_axes[0])}")
     return places[0].figure, places
 
 

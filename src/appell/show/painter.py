@@ -146,9 +146,8 @@ class Painter:
             if self.film.flat:
                 self._strokes.append(Stroke(0.0, projected, ink(track.colour), 1.3, alpha=0.8))
                 return
-            for section in np.array_split(
-                projected, max(1, len(projected) // 12)
-            ):  # in pieces, so that solids hide what is behind them
+            # in sections, so that solids hide those behind them
+            for section in np.array_split(projected, max(1, len(projected) // 12)):
                 i = int(np.flatnonzero((projected == section[0]).all(axis=1))[0]) if len(section) else 0
                 piece = projected[i : i + len(section) + 1]
                 self._strokes.append(Stroke(float(piece[:, 2].mean()), piece, ink(track.colour), 1.3, alpha=0.8))

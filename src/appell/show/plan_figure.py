@@ -70,10 +70,10 @@ def _of_mesh(plan: Any, drawn: list[str]) -> tuple[Any, list[Any]]:
     """Times and states of a plan that was not simulated, by the polynomials of its mesh."""
     t = np.linspace(plan.t[0], plan.t[-1], CURVE_TIMES)
     table = {} if plan.session is None else _states_on(plan.session, t)
-    strange = [name for name in drawn if name not in table]
-    if strange:
+    unavailable = [name for name in drawn if name not in table]
+    if unavailable:
         raise ModelError(
-            f"{strange[0]} cannot be drawn: the plan was not simulated, and its mesh knows {', '.join(table) or 'nothing'};"
+            f"{unavailable[0]} cannot be drawn: the plan was not simulated, and its mesh knows {', '.join(table) or 'nothing'};"
             " take plan.again(…, judge=True)"
         )
     return t, [table[name] for name in drawn]

@@ -142,7 +142,7 @@ def _by_rank(tree: TreeDynamics, Y: Array) -> BaseParameters:
 
 def _stacked(tree: TreeDynamics, seed: int) -> Array:
     """Regressors at random states, stacked; velocities are such that a fall through the size of the tree takes about a unit
-    of time, and forces are in units of the largest of each joint: lengths of 1e-9 m would be lost beside angles."""
+    of time, and forces are in units of the largest of each joint: lengths of 1e-9 m would vanish among angles."""
     size, fall = size_of(tree.nodes), float(np.linalg.norm(tree.gravity))
     rate = np.sqrt(fall / size) if fall else 1.0
     units = velocity_units(tree.nodes, size)

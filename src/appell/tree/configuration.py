@@ -198,8 +198,8 @@ class ConfigurationSpace:
 
     def from_pinocchio(self, q: ArrayLike) -> Array:
         """q (nq,) from Pinocchio's; angles of continuous and planar joints in (−π, π]."""
-        extra = sum(node.kind.name in CIRCULAR for node in self.nodes)
-        q, blocks, k = self._states(q, "Pinocchio's q", self.nq + extra), [], 0
+        n_circular = sum(node.kind.name in CIRCULAR for node in self.nodes)
+        q, blocks, k = self._states(q, "Pinocchio's q", self.nq + n_circular), [], 0
         for node in self.nodes:
             circular = node.kind.name in CIRCULAR
             entries = q[..., k : k + node.kind.nq + circular]
@@ -241,8 +241,8 @@ def _wxyz(node: Node, q: Array, *, back: bool) -> Array:
     if not node.kind.called.quaternion:
         return entries
     four = entries[..., -4:]
-    turned = np.roll(four, -1 if back else 1, axis=-1)
-    return np.concatenate([entries[..., :-4], turned], axis=-1)
+    rolled = np.roll(four, -1 if back else 1, axis=-1)
+    return np.concatenate([entries[..., :-4], rolled], axis=-1)
 
 
 def _places(node: Node) -> range:

@@ -155,9 +155,9 @@ class Hills(FloorPlane):
         hills = Hills(base_plane.floor, None, base_plane.belt, ground)
         x, y = Dummy("x", real=True), Dummy("y", real=True)
         height = answered_by(ground, f"ground= under {what}, a function of (x, y),", x, y)
-        strange = [s for s in jets_of(finite_length(height, f"the ground under {what}")) if s not in (x, y)]
-        if strange:
-            raise ModelError(f"ground= under {what} contains {strange[0]}; it is a function of x, y, ap.t and parameters")
+        foreign = [s for s in jets_of(finite_length(height, f"the ground under {what}")) if s not in (x, y)]
+        if foreign:
+            raise ModelError(f"ground= under {what} contains {foreign[0]}; it is a function of x, y, ap.t and parameters")
         return hills
 
     @property

@@ -51,7 +51,7 @@ units of the noise. The first weight is that of the sum of squares at the start,
 ROUNDED_FORCE = 1e-12
 """Fraction of the largest force of a joint below which its noise is not distinguished from rounding."""
 NEGLIGIBLE_GAIN = 1e-4
-"""What a last Newton step may still gain, in a sum of squares in units of the noise: the estimates move by 0.01 standard
+"""Gain that a last Newton step may still have, in a sum of squares in units of the noise: the estimates move by 0.01 standard
 errors."""
 SAME_ESTIMATE = 1e-7
 """Fraction of the largest base parameter below which a difference is ignored."""
@@ -151,7 +151,7 @@ def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[
     measured = _Measured.of(Y, tau, sigma)
     beta = (measured.directions.T @ measured.values) / measured.size
     errors = np.sqrt(((measured.directions.T * measured.errors) ** 2).sum(axis=1)) / measured.size
-    blind = np.abs(measured.blind).max(axis=0, initial=0.0) > 1e-2
+    blind = np.abs(measured.blind).max(axis=0, initial=0.0) > 1e-2  # an entry with this part in a direction not excited
     return beta, np.where(blind, np.inf, errors), blind, measured.spent
 
 
@@ -172,7 +172,7 @@ class _Measured:
 
     @staticmethod
     def of(Y: Array, tau: Array, sigma: Array) -> _Measured:
-        """From the singular values of Y in units of the noise, with columns of length 1."""
+        """β from the singular values of Y in units of the noise, with columns of length 1."""
         table = (Y / sigma[:, None]).reshape(-1, Y.shape[-1])
         size = np.linalg.norm(table, axis=0)
         size = np.where(size > 0, size, 1.0)
@@ -286,6 +286,7 @@ def _nearest_bodies(tree: TreeDynamics, measured: _Measured, base: Array) -> tup
             except np.linalg.LinAlgError:  # rows dependent up to rounding, as where weights hide all other forces
                 return bodies.slopes @ x, False
             current, length = total(x), 1.0
+            # Armijo's rule: at least a tenth of the decrease that the slope promises
             while length > 1e-12 and not total(x + length * dx) <= current - 0.1 * length * saved:
                 length *= 0.5
             settled = saved <= NEGLIGIBLE_GAIN or not length > 1e-12

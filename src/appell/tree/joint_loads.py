@@ -95,9 +95,9 @@ def ten_of(body: Inertia) -> np.ndarray:
 def coriolis(layout: FrameLayout, q: Scalars, v: Scalars) -> list[list[Scalar]]:
     """C(q, v), (nv, nv), from the Christoffel symbols: M a + C v + gravity = τ, Ṁ = C + Cᵀ."""
     links = layout.links
-    strange = [link.node for link in links if not link.node.kind.subspace.constant]
-    if strange:
-        raise ModelError(f"joint '{strange[0].name}' has axes that turn in its own body; its Coriolis matrix is not available")
+    turning = [link.node for link in links if not link.node.kind.subspace.constant]
+    if turning:
+        raise ModelError(f"joint '{turning[0].name}' has axes that turn in its own body; its Coriolis matrix is not available")
     transforms, columns = [link.steps(q) for link in links], [link.columns(q) for link in links]
     V = velocities(layout, transforms, q, v)
     momenta = [inertia_times(*moments(link.inertia), V[n]) for n, link in enumerate(links)]

@@ -181,7 +181,7 @@ class JointKind:
 
     @cached_property
     def turning(self) -> tuple[bool, ...]:
-        """Which velocities are angular: all but those along which the neutral successor moves without a turn."""
+        """Whether each velocity is angular: all but those along which the neutral successor moves without a turn."""
         return tuple(any(float(x) for x in column[:3]) for column in self.columns(list(self.neutral)))
 
     def somewhere(self, k: int) -> list[float]:
@@ -282,7 +282,7 @@ def _check(kind: JointKind) -> None:
     S = np.array([[float(x) for x in column] for column in kind.columns(q)]).reshape(-1, 6)
     if len(S) != kind.nv or rank(S) < kind.nv:
         raise ModelError(f"{where}: its {kind.nv} velocities do not move it in {kind.nv} different ways; S = {S.tolist()}")
-    h, qd = 1e-6, np.array(kind.rate(q, v), float)
+    h, qd = 1e-6, np.array(kind.rate(q, v), float)  # central differences: truncation 1e-12, rounding 1e-10
     (R1, p1), (R0, p0) = (word_of(kind.steps(list(np.array(q) + sign * h * qd))) for sign in (1, -1))
     R, _ = word_of(kind.steps(q))
     W = R.T @ (R1 - R0) / (2 * h)

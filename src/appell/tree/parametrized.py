@@ -43,7 +43,7 @@ KINDS = {
     "inertia": ("inertia_xx", "inertia_xy", "inertia_yy", "inertia_xz", "inertia_yz", "inertia_zz"),
     "length": ("x", "y", "z"),
 }
-"""What may vary at run time: properties of the body behind a joint, and the joint's position on its predecessor."""
+"""Properties that may vary at run time: of the body behind a joint, and the joint's position on its predecessor."""
 BODY = ("mass", "centre", "inertia")
 PAIRS = ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
 

@@ -147,9 +147,9 @@ def _reach_one(
     rng = np.random.default_rng(seed)
     candidates: list[Array] = []
     for k in range(attempts):
-        begun = home if k == 0 else tree.random(rng)
+        begin = home if k == 0 else tree.random(rng)
         for far in (False, True) if search.far else (False,):
-            candidates.append(search.run(begun, far=far))
+            candidates.append(search.run(begin, far=far))
             if search.met(candidates[-1], tolerance):
                 return _result(search, candidates[-1], tolerance)
     return _result(search, min(candidates, key=search.miss), tolerance)

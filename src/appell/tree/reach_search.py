@@ -208,7 +208,7 @@ class ReachSearch:
         return self.tree.followed(self.corrected(q, e, J))
 
     def corrected(self, q: Array, e: Array, J: Array) -> Array:
-        """q after steps to the targets alone, as long as they help: steps that kept near allow errors up to `MET`."""
+        """q after steps to the targets alone, as long as they help: steps that stay near allow errors up to `MET`."""
         for _ in range(END_STEPS):
             q_new = self.moved(q, _least(J, -e))
             e_new, J_new = self.errors(q_new)
@@ -249,16 +249,16 @@ class ReachSearch:
         if not len(self.place):
             return d if longest <= radius else d * (radius / longest)
         low, high = self.room(q, radius)
-        held = (d < low) | (d > high)
+        at_bound = (d < low) | (d > high)
         for _ in range(HELD_ROUNDS):
-            if not held.any():
+            if not at_bound.any():
                 break
-            d_held = np.where(held, np.clip(d, low, high), n)
-            d = d_held + shortest(J * ~held, -e - J @ d_held)
-            passed = ((d < low) | (d > high)) & ~held
+            d_held = np.where(at_bound, np.clip(d, low, high), n)
+            d = d_held + shortest(J * ~at_bound, -e - J @ d_held)
+            passed = ((d < low) | (d > high)) & ~at_bound
             if not passed.any():
                 break
-            held |= passed
+            at_bound |= passed
         return np.clip(d, low, high)
 
     def with_sides(self, q: Array, d: Array, J: Array, e: Array) -> tuple[Array, Array]:
@@ -277,9 +277,7 @@ class ReachSearch:
             J, e = self.with_sides(q, np.clip(n + _least(J, -e - J @ n), low, high), J, e)
         A, b = np.vstack([weight * J, np.eye(self.tree.nv)]), np.concatenate([-weight * e, n])
         unbounded = least_squares(A, b, ALL_COUNT)
-        if (unbounded >= low).all() and (
-            unbounded <= high
-        ).all():  # no bound is active: the bounded problem has the same solution
+        if (unbounded >= low).all() and (unbounded <= high).all():  # no bound is active: the solution is the same
             return unbounded
         return lsq_linear(A, b, (low, high), method="bvls", tol=1e-14).x
 

@@ -80,7 +80,7 @@ def contact_point(
 
 
 def _drawn(point: Matrix, axes: Axes, slip_rates: tuple[Expr, ...], name: str) -> DrawnTouch:
-    """Where the force of a contact is drawn; its friction has the nonzero components, as in `sliding`."""
+    """The arrow of a contact force, for drawing; its friction has the nonzero components, as in `sliding`."""
     directions = tuple(axis for axis, slip_rate in zip(axes[:2], slip_rates, strict=True) if slip_rate != 0)
     return DrawnTouch(point, axes[2], directions, f"{name}: friction")
 

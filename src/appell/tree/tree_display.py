@@ -32,8 +32,8 @@ def table(tree: Tree) -> str:
     predecessor = lambda n: tree.nodes[n.parent].name if n.parent >= 0 else "ground"
     rows = [(n.name, n.kind.name, predecessor(n), n.inertia.m) for n in tree.nodes[:JOINTS_LISTED]]
     cells = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-    more = f"<p>… and {len(tree.nodes) - JOINTS_LISTED} more</p>" if len(tree.nodes) > JOINTS_LISTED else ""
+    omitted = f"<p>… and {len(tree.nodes) - JOINTS_LISTED} more</p>" if len(tree.nodes) > JOINTS_LISTED else ""
     head = "<tr><th>joint</th><th>kind</th><th>on</th><th>mass behind it, kg</th></tr>"
     notes = "".join(f"<p>{escape(note)}</p>" for note in tree.notes[:8])
     title = f"<b>{escape(tree.name)}</b>: nq = {tree.nq}, nv = {tree.nv}"
-    return f"{title}<table>{head}{cells}</table>{more}{notes}"
+    return f"{title}<table>{head}{cells}</table>{omitted}{notes}"

@@ -23,11 +23,11 @@ class Example:
     start: dict[Symbol, float]
     """Values (SI) at t = 0 that satisfy the constraints; values not named are 0."""
     reference: str
-    """Where the system comes from."""
+    """The source of the system in the literature."""
     pseudo: dict[str, Expr] | None = None
     """Pseudo-velocities: name → expression in q̇, independent of each other and of the constraints."""
     scene: Scene | None = None
-    """What to draw; by default the automatic scene of the bodies and joints."""
+    """The picture of the system; by default the automatic scene of the bodies and joints."""
     until: float = 10.0
     """A sensible length of the run, s."""
 

@@ -101,9 +101,9 @@ class FreeBody:
 
     def __post_init__(self) -> None:
         components = {str(s) for s in (*self.w, *self.omega, *self.omega_dot, *self.force, *self.moment)}
-        taken = sorted(components & {str(s) for s in self.parameters})
-        if taken:
-            raise ModelError(f"'{taken[0]}' is a component of the motion or the force of {self.name}; rename the parameter")
+        clashing = sorted(components & {str(s) for s in self.parameters})
+        if clashing:
+            raise ModelError(f"'{clashing[0]}' is a component of the motion or the force of {self.name}; rename the parameter")
 
     # --- symbols -------------------------------------------------------------------------------------------------
 

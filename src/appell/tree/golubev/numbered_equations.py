@@ -137,9 +137,9 @@ class GolubevEquations:
         """The equations of a plane chain in angles, else empty; the number of terms grows with the cube of the length."""
         if self.plane is None:
             return ()
-        everyone = range(len(self.bodies))
-        rows = [_numbered("3.14", n + 1, *self.plane.hinge_equation(n)) for n in everyone]
-        return (*rows, *(_numbered("5.2", n + 1, *self.plane.difference_equation(n)) for n in everyone))
+        all_bodies = range(len(self.bodies))
+        rows = [_numbered("3.14", n + 1, *self.plane.hinge_equation(n)) for n in all_bodies]
+        return (*rows, *(_numbered("5.2", n + 1, *self.plane.difference_equation(n)) for n in all_bodies))
 
     @cached_property
     def plane(self) -> PlaneChain | None:
@@ -320,9 +320,9 @@ def _refuse_taken(bodies: Sequence[Body], gravity: Sequence[Any], symbols: Seque
     numbers_of = lambda b: (b.m, b.armature, b.damping, *b.c, *b.r, *(b.e or ()), *(x for row in b.J for x in row))
     entries = [x for body in bodies for x in numbers_of(body)]
     names = {str(s) for x in (*entries, *gravity) for s in symbolic(x, "a value").free_symbols}
-    taken = sorted(names & {str(s) for s in symbols})
-    if taken:
-        raise ModelError(f"'{taken[0]}' is a quantity of Golubev's equations; give the parameter another name")
+    clashing = sorted(names & {str(s) for s in symbols})
+    if clashing:
+        raise ModelError(f"'{clashing[0]}' is a quantity of Golubev's equations; give the parameter another name")
 
 
 def parallel(bodies: Sequence[Body]) -> bool:

@@ -97,9 +97,9 @@ class Written:
         """(3.10) and (3.12) of a floating base."""
         if not self.floating:
             return
-        s, everyone = self.script, range(len(self.bodies))
+        s, all_bodies = self.script, range(len(self.bodies))
         total = s.scalar(sympy.Add(*(body.m for body in self.bodies)))
-        yield "3.10", f"{self.momentum(everyone)} = {total}{s('g')}"
+        yield "3.10", f"{self.momentum(all_bodies)} = {total}{s('g')}"
         yield "3.12", f"{self.moments(0)} = {_bracket(self.first_moment(0))}{s.cross}{s('g')}"
 
     def hinges(self) -> Iterator[WrittenLine]:
@@ -204,7 +204,7 @@ class Written:
         return self.script("e", "" if self.parallel else n + 1)
 
     def r(self, n: int) -> str:
-        """From the hinge of the predecessor to that of body n: r_{ν−1} in a chain."""
+        """The vector from the hinge of the predecessor to that of body n: r_{ν−1} in a chain."""
         return self.script("r", n if self.chain else f"{self.bodies[n].parent + 1},{n + 1}")
 
     def torque(self, n: int) -> str:

@@ -29,7 +29,7 @@ class Document:
 
     @staticmethod
     def of(source: Any, caller: str) -> Document:
-        """From a path, a text (recognized by a <, which no path contains), bytes, or an open file."""
+        """A document from a path, a text (recognized by a <, which no path contains), bytes, or an open file."""
         if isinstance(source, bytes | bytearray):
             return _sized(bytes(source), "the description", None)
         if isinstance(source, str) and "<" in source:
@@ -56,7 +56,7 @@ def _from_path(path: Path) -> Document:
 
 
 def _from_open(file: Any, caller: str) -> Document:
-    """From an open file, text or bytes; meshes are looked for beside its name, if it has one."""
+    """A document from an open file, text or bytes; meshes are looked for in the folder of its name, if it has one."""
     name = getattr(file, "name", None)
     try:
         content = file.read(ROBOT_FILE_BYTES + 1)

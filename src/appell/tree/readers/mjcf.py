@@ -132,11 +132,11 @@ def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
          lambda k: f"the stiffness of ball or free joint '{names('jnt', k)}'"),
     ]  # fmt: skip
     for present, describe in checks:
-        hit = np.flatnonzero(np.asarray(present))
-        if len(hit):
+        offending = np.flatnonzero(np.asarray(present))
+        if len(offending):
             raise ModelError(
-                f"{describe(int(hit[0]))} is not read: its forces would be missing. Take it out of the file, or set it to 0 in"
-                " the MjModel and give that"
+                f"{describe(int(offending[0]))} is not read: its forces would be missing. Take it out of the file, or set it"
+                " to 0 in the MjModel and give that"
             )
 
 
@@ -149,7 +149,7 @@ def _joint_of(model: Any, names: ElementNames, dof: int) -> str:
 
 
 def _uneven_armature(model: Any) -> list[bool]:
-    """Which joints have an armature that is not one number for all velocities on the body's axes: free ones (in MuJoCo that of
+    """Whether each joint has an armature that is not one number for all velocities on body axes: free ones (in MuJoCo that of
     translations is on the world's axes, with different forces), and ball joints with different numbers in an `MjModel`."""
     places = zip(map(int, model.jnt_dofadr), map(int, model.jnt_type), strict=True)
     armatures = [(kind, model.dof_armature[first : first + JOINT_VELOCITIES[kind]]) for first, kind in places]
@@ -221,7 +221,7 @@ def _joint(
 
 
 def _limits(model: Any, j: int) -> Limits | None:
-    """Of a hinge or slide. MuJoCo holds a joint at its range less the margin, where the force of the limit is zero."""
+    """Limits of a hinge or slide. MuJoCo holds a joint at its range less the margin, where the force of the limit is zero."""
     values: dict[str, float] = {}
     if model.jnt_limited[j]:
         margin = float(model.jnt_margin[j])

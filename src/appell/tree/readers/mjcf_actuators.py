@@ -61,11 +61,11 @@ def _refuse_unread(model: Any, name: str, k: int) -> None:
     """Raises for a delay, and for several controls or forces of one actuator; older versions of MuJoCo do not have them."""
     value = lambda field, otherwise: float(getattr(model, f"actuator_{field}", {k: otherwise})[k])
     delay, controls, forces = value("delay", 0), value("ctrlnum", 1), value("outnum", 1)
-    what = f"the delay of actuator '{name}', {delay:g} s," if delay else ""
+    subject = f"the delay of actuator '{name}', {delay:g} s," if delay else ""
     if controls != 1 or forces != 1:
-        what = f"actuator '{name}' with {controls:g} controls and {forces:g} forces"
-    if what:
-        raise ModelError(f"{what} is not read; take it out of the file, or read the robot with actuators=False")
+        subject = f"actuator '{name}' with {controls:g} controls and {forces:g} forces"
+    if subject:
+        raise ModelError(f"{subject} is not read; take it out of the file, or read the robot with actuators=False")
 
 
 def _law(mujoco: Any, model: Any, name: str, k: int) -> tuple[Any, Any]:
@@ -107,11 +107,11 @@ def _site(model: Any, names: Any, site: int) -> tuple[str, tuple[float, ...], tu
 def _within_stated_ranges(mujoco: Any, model: Any, names: Any, actuators: list[Fitting]) -> None:
     """actuatorfrcrange of joints and tendons limits the sum of their actuators; a single actuator takes it as its own range."""
     for j in np.flatnonzero(np.asarray(model.jnt_actfrclimited)):
-        joint, what = names("jnt", j), f"joint '{names('jnt', j)}'"
+        joint, subject = names("jnt", j), f"joint '{names('jnt', j)}'"
         if model.jnt_actgravcomp[j] and carries_weight(model, int(j)):
-            raise ModelError(f"actuatorfrcrange of {what}, whose actuators carry weights too, is not read")
+            raise ModelError(f"actuatorfrcrange of {subject}, whose actuators carry weights too, is not read")
         indices = [i for i, actuator in enumerate(actuators) if _drives(model, names, actuator, joint, int(j))]
-        _keep_within(actuators, indices, what, tuple(map(float, model.jnt_actfrcrange[j])))
+        _keep_within(actuators, indices, subject, tuple(map(float, model.jnt_actfrcrange[j])))
     for k in np.flatnonzero(np.asarray(model.tendon_actfrclimited)):
         pulls = lambda i, k=k: model.actuator_trntype[i] == mujoco.mjtTrn.mjTRN_TENDON and model.actuator_trnid[i][0] == k
         acting = {names("actuator", i) for i in range(len(model.actuator_trntype)) if pulls(i)}
@@ -119,14 +119,14 @@ def _within_stated_ranges(mujoco: Any, model: Any, names: Any, actuators: list[F
         _keep_within(actuators, indices, f"tendon '{names('tendon', k)}'", tuple(map(float, model.tendon_actfrcrange[k])))
 
 
-def _keep_within(actuators: list[Fitting], indices: list[int], what: str, limits: tuple[float, ...]) -> None:
+def _keep_within(actuators: list[Fitting], indices: list[int], subject: str, limits: tuple[float, ...]) -> None:
     """Sets the range of the only actuator, `indices`, of a joint, whose gear is included, or of a tendon, whose gear is not."""
     if not indices:
         return
     actuator = actuators[indices[0]]
-    joint = what.startswith("joint")
+    joint = subject.startswith("joint")
     if len(indices) > 1 or not isinstance(actuator, Drive) or (joint and len(actuator.length.terms) != 1):
-        raise ModelError(f"actuatorfrcrange of {what}, on which several actuators, a tendon or a site act, is not read")
+        raise ModelError(f"actuatorfrcrange of {subject}, on which several actuators, a tendon or a site act, is not read")
     gear = actuator.length.terms[0][1] if joint else 1.0
     lower, upper = sorted(x / gear for x in limits) if gear else (-inf, inf)
     actuators[indices[0]] = replace(actuator, force=(max(actuator.force[0], lower), min(actuator.force[1], upper)))

@@ -37,9 +37,8 @@ def fittings_of(
     enabled = lambda name, wanted=True: wanted and not disabled(name) and not (name in SOLVED_FLAGS and disabled("CONSTRAINT"))
     if not (model.nu and enabled("ACTUATION")):
         _refuse_idle_carriers(model, names)
-    fittings: list[Fitting] = (
-        _weights(model, names) if enabled("SPRING") or enabled("DAMPER") else []
-    )  # as MuJoCo's passive forces
+    # weights are among MuJoCo's passive forces, which act unless both flags disable them
+    fittings: list[Fitting] = _weights(model, names) if enabled("SPRING") or enabled("DAMPER") else []
     fittings += _springs(model, names) if enabled("SPRING") else []
     stops = _stops(model, names) if enabled("LIMIT", limits) else []
     viscous = _losses(model, names, "dof_damping", JointDamping) if enabled("DAMPER", damping) else []

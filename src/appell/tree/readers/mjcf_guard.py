@@ -28,7 +28,7 @@ INCLUDED = 200
 PIXELS = 2**28
 """Pixels of all textures together: a gigabyte."""
 RESERVED_BYTES = 2**31
-"""Bytes that MuJoCo may be told to reserve."""
+"""Largest memory that a file may ask MuJoCo to reserve, bytes."""
 COPIES = 100_000
 """Elements inside `<replicate>`s; nested ones multiply."""
 

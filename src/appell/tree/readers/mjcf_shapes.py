@@ -29,12 +29,12 @@ def shapes_of(mujoco: Any, model: Any, names: Any) -> list[LinkShape]:
         kind = int(model.geom_type[g])
         if kind not in sizes or model.geom_group[g] >= VISIBLE:
             continue
-        word, size = sizes[kind]
+        kind_name, size = sizes[kind]
         placement = Placement(rotation(model.geom_quat[g]), np.array(model.geom_pos[g]))
         rgba = model.mat_rgba[model.geom_matid[g]] if model.geom_matid[g] >= 0 else model.geom_rgba[g]
-        mesh = _mesh(model, int(model.geom_dataid[g])) if word == "triangles" else {}
+        mesh = _mesh(model, int(model.geom_dataid[g])) if kind_name == "triangles" else {}
         numbers = tuple(map(float, size(np.asarray(model.geom_size[g], float))))
-        shapes.append(LinkShape(names("body", model.geom_bodyid[g]), word, numbers, placement, hex_colour(rgba), **mesh))
+        shapes.append(LinkShape(names("body", model.geom_bodyid[g]), kind_name, numbers, placement, hex_colour(rgba), **mesh))
     return shapes
 
 

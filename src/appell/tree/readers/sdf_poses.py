@@ -92,7 +92,7 @@ class Poses:
 
     @staticmethod
     def stated_pose(pose: Element | None, where: str) -> Placement:
-        """x y z roll pitch yaw, in degrees if the file says so, or with a quaternion x y z w."""
+        """The placement of a <pose>: x y z roll pitch yaw, angles in rad or degrees, or x y z and a quaternion x y z w."""
         if pose is not None and pose.get("frame"):
             reason = f"frame='{pose.get('frame')}' of SDF 1.5 and 1.6 is not read; write relative_to= instead"
             raise ModelError(f"the pose of {where}: {reason}")
@@ -144,16 +144,16 @@ class Poses:
         raise ModelError(f"{where} names '{name}', which is no link of the model")
 
     def _home(self, name: str, attached: dict[str, str]) -> str:
-        seen = [name]
+        visited = [name]
         while True:
             name = attached.get(name, self.children.get(name, name))
             if name in self.links:
                 return name
             if name == MODEL:
                 return self.first
-            if name in seen or (name not in attached and name not in self.children):
-                raise ModelError(f"frame '{seen[0]}' is attached to '{name}', which leads to no link")
-            seen.append(name)
+            if name in visited or (name not in attached and name not in self.children):
+                raise ModelError(f"frame '{visited[0]}' is attached to '{name}', which leads to no link")
+            visited.append(name)
 
 
 __all__ = ["MODEL", "WORLD", "Poses", "numbers", "only", "value"]

@@ -271,8 +271,8 @@ def _note_unknown(element: Element, where: str, notes: list[str]) -> None:
     unknown = sorted({child.tag for child in element} - KNOWN[element.tag])
     notes.extend(f"{where}: <{tag}> is not an element of <{element.tag}> in URDF, and is not used" for tag in unknown)
     for child in element:
-        strange = sorted(set(child.attrib) - KNOWN_ATTRIBUTES.get(child.tag, set(child.attrib)))
-        notes.extend(f"{where}: <{child.tag} {text_of(key)}=…> is not known in URDF, and is not used" for key in strange)
+        foreign = sorted(set(child.attrib) - KNOWN_ATTRIBUTES.get(child.tag, set(child.attrib)))
+        notes.extend(f"{where}: <{child.tag} {text_of(key)}=…> is not known in URDF, and is not used" for key in foreign)
 
 
 def _origin(element: Element, where: str) -> Placement:

@@ -117,8 +117,8 @@ class ExactTree:
     @cached_property
     def velocities(self) -> list[Six]:
         """[angular | linear] of the bodies' frames on their own axes."""
-        words = [link.steps(self.q) for link in self.layout.links]
-        return [[self.lifted(x) for x in V] for V in kinematics.velocities(self.layout, words, self.q, self.v)]
+        steps = [link.steps(self.q) for link in self.layout.links]
+        return [[self.lifted(x) for x in V] for V in kinematics.velocities(self.layout, steps, self.q, self.v)]
 
     def lifted(self, x: Any) -> Exact:
         """A scalar or a number as an exact scalar."""

@@ -293,9 +293,10 @@ def _constraints(system: TreeSystem, write: _Frames) -> list[Constraint | Unilat
 
 def _friction(fr: Friction, write: _Frames) -> Friction | None:
     """The same friction in q and v, with its normal found by name; None where nothing can slide."""
-    sizes = {word: e if e is None else write(e) for word in ("coefficient", "static", "limit", "regularise")
-             for e in [getattr(fr, word)]}  # fmt: skip
-    slip: tuple[Any, ...] = tuple(s for part in fr.slip if (s := write(part)) != 0)  # a wheel in a plane cannot slip sideways
+    sizes = {field: e if e is None else write(e) for field in ("coefficient", "static", "limit", "regularise")
+             for e in [getattr(fr, field)]}  # fmt: skip
+    # without components that vanish: a wheel in a plane cannot slip sideways
+    slip: tuple[Any, ...] = tuple(s for component in fr.slip if (s := write(component)) != 0)
     name = lambda ref: getattr(ref, "name", ref)
     normal = [name(ref) for ref in fr.normal] if isinstance(fr.normal, tuple) else name(fr.normal)
     if not slip:
