@@ -77,8 +77,11 @@ def _number(system: System, name: str) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
-    """The variables of a junction; evaluates the normal form of the later phase on either side."""
+class _JunctionVariables:
+    """The variables of a junction: w of the last node before it, the state z after it, and the impulses P.
+
+    old, new: the graphs of the phases before and after it. Evaluates the normal form of the later phase on either side.
+    """
 
     w: Value
     z: Value
@@ -87,11 +90,12 @@ class _Sides:
     new: PhaseGraph
 
     @staticmethod
-    def of(old: PhaseGraph, new: PhaseGraph, impulses: int) -> _Sides:
-        return _Sides(symbols("wl", old.nw), symbols("zr", new.nz), symbols("P", impulses), old, new)
+    def of(old: PhaseGraph, new: PhaseGraph, impulses: int) -> _JunctionVariables:
+        return _JunctionVariables(symbols("wl", old.nw), symbols("zr", new.nz), symbols("P", impulses), old, new)
 
     @property
     def left(self) -> Value:
+        """The state before the junction."""
         return take(self.w, range(self.old.nz))
 
     @property
@@ -136,10 +140,10 @@ def _new_rows(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: P
 
 def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str]) -> PhaseJunction:
     """No impact: the states are continuous, on the rows that begin to hold."""
-    sides = _Sides.of(old, new, 0)
+    junction = _JunctionVariables.of(old, new, 0)
     position_rows, velocity_rows = _row_values(new, _new_rows(before, after, old, new))
-    f0, f1 = sides.at([take(new.form["f0"], position_rows), take(new.form["f1"], velocity_rows)], new.form, sides.z)
-    return sides.finished([(sides.z - sides.left, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
+    f0, f1 = junction.at([take(new.form["f0"], position_rows), take(new.form["f1"], velocity_rows)], new.form, junction.z)
+    return junction.finished([(junction.z - junction.left, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
 
 
 def _landing(
@@ -150,7 +154,7 @@ def _landing(
     linear = [row.index for row in form.rows if row.linear]
     velocity_rows = [i for i in linear if form.rows[i].level < 2]
     acting = [i for i in new.kept if i in velocity_rows]
-    sides = _Sides.of(old, new, len(acting))
+    junction = _JunctionVariables.of(old, new, len(acting))
     position_rows, _ = _row_values(new, _new_rows(before, after, old, new))
     columns = [linear.index(i) for i in acting]
     values = [
@@ -159,32 +163,32 @@ def _landing(
         take(form["f1"], [velocity_rows.index(i) for i in acting]),
         take(form["f0"], position_rows),
     ]
-    M, W, f1, f0 = sides.at(values, form, sides.z)
-    jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
-    blocks = [(sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
+    M, W, f1, f0 = junction.at(values, form, junction.z)
+    jump = M @ (junction.z[nq:] - junction.left[nq:]) - W @ junction.P
+    blocks = [(junction.z[:nq] - junction.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
     names = {form.rows[i].constraint.multiplier: k for k, i in enumerate(acting)}
     for row in after.rows:  # the same bounds hold for the impulses
         inside = row.expression.free_symbols & set(names)
         if inside and not row.text.endswith("slides"):
-            lowered = _impulsive(sides, row.expression, names)
+            lowered = _impulsive(junction, row.expression, names)
             blocks.append((lowered, row.lower, row.upper))
     gentle_at = [i for i in acting if form.rows[i].constraint.name in gentle]
     if gentle_at:
-        f1_before = sides.at([take(form["f1"], [velocity_rows.index(i) for i in gentle_at])], form, sides.left)[0]
+        f1_before = junction.at([take(form["f1"], [velocity_rows.index(i) for i in gentle_at])], form, junction.left)[0]
         blocks.append((f1_before, 0.0, 0.0))
-    return sides.finished(blocks)
+    return junction.finished(blocks)
 
 
-def _impulsive(sides: _Sides, expr: Any, names: dict[Any, int]) -> Value:
+def _impulsive(junction: _JunctionVariables, expr: Any, names: dict[Any, int]) -> Value:
     """A bound on forces as one on impulses: multipliers are replaced by P."""
-    lam = zeros(len(sides.new.form.rows))
-    for i, row in enumerate(sides.new.form.rows):
+    lam = zeros(len(junction.new.form.rows))
+    for i, row in enumerate(junction.new.form.rows):
         if row.constraint.multiplier in names:
-            lam[i] = sides.P[names[row.constraint.multiplier]]
-    form = sides.new.form
-    value = form.lower(sides.new.system.in_velocities(expr.xreplace(dict(sides.new.reactions))))
+            lam[i] = junction.P[names[row.constraint.multiplier]]
+    form = junction.new.form
+    value = form.lower(junction.new.system.in_velocities(expr.xreplace(dict(junction.new.reactions))))
     value = substitute_all([value], [form.inputs["lam"]], [lam])
-    return sides.at(value, form, sides.z)[0]
+    return junction.at(value, form, junction.z)[0]
 
 
 def _impact(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> PhaseJunction:
@@ -197,7 +201,7 @@ def _impact(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> Ph
     names = {new.form.rows[i].constraint.name for i in new.kept} | {struck}
     acting = [i for i in velocity_rows if form.rows[i].constraint.name in names]
     hit = next(i for i in acting if form.rows[i].constraint.name == struck)
-    sides = _Sides.of(old, new, len(acting))
+    junction = _JunctionVariables.of(old, new, len(acting))
     index = lambda i: velocity_rows.index(i)
     others = [i for i in acting if i != hit]
     position_rows = [i for i in linear if form.rows[i].level == 0]
@@ -206,11 +210,11 @@ def _impact(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> Ph
         form["M"], form["W"][:, [linear.index(i) for i in acting]], take(form["f1"], [index(i) for i in others]),
         take(form["f1"], [index(hit)]), take(form["f0"], [position_rows.index(hit)]), e,
     ]  # fmt: skip
-    M, W, f1_others, rate_after, g, e_ = sides.at(values, form, sides.z)
-    rate_before = sides.at([take(form["f1"], [index(hit)])], form, sides.left)[0]
-    jump = M @ (sides.z[nq:] - sides.left[nq:]) - W @ sides.P
-    return sides.finished([
-        (sides.z[:nq] - sides.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1_others, 0.0, 0.0),
+    M, W, f1_others, rate_after, g, e_ = junction.at(values, form, junction.z)
+    rate_before = junction.at([take(form["f1"], [index(hit)])], form, junction.left)[0]
+    jump = M @ (junction.z[nq:] - junction.left[nq:]) - W @ junction.P
+    return junction.finished([
+        (junction.z[:nq] - junction.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1_others, 0.0, 0.0),
         (rate_after + e_ * rate_before, 0.0, 0.0), (g, 0.0, 0.0), (rate_before, -np.inf, 0.0),
     ])  # fmt: skip
 
