@@ -154,6 +154,7 @@ def in_folder(folder: Path) -> dict[str, tuple]:
     with (folder / "large.csv").open("wb") as large:
         large.truncate(200_000_001)
     (folder / "arm.urdf").write_text((Path(__file__).parents[2] / "src" / "appell" / "zoo" / "four_bar.urdf").read_text())
+    (folder / "twice.csv").write_text("t,G,G\n0,1,2\n1,2,3\n")
     table = lambda rest: f"{BLOCK}[prescribed]\nf = {{{rest}}}\n"
     robot = lambda rest: f"[robot]\nfile = 'arm.urdf'\n{rest}\n"
     return {
@@ -171,6 +172,8 @@ def in_folder(folder: Path) -> dict[str, tuple]:
         "l": ("include = ['l.toml']\n", "the include includes itself"),
         "m": (robot("limits = 3"), "true or false"),
         "n": ("kinetic = '1'\n" + robot(""), "leave kinetic out"),
+        "o": (table("table = 'twice.csv', value = 'G'"), "the table has 2 columns 'G'"),
+        "p": (table("table = 'twice.csv', time = 't', value = 't'"), "times and values are two columns of the table"),
     }
 
 

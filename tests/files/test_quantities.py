@@ -9,6 +9,7 @@ from sympy import cos
 
 import appell as ap
 from appell.files import read_model
+from appell.model.units import unit_of
 
 Q_ = pint.UnitRegistry().Quantity
 phi = ap.coordinates("phi")
@@ -77,6 +78,28 @@ def test_a_record_is_a_table_beside_the_file(hold, tmp_path):
     lines = (tmp_path / "pushed.f.csv").read_text(encoding="utf-8").splitlines()
     assert lines[:3] == ["t,f", "0.0,0.0", "0.5,1.0"] and float(lines[-1].split(",")[1]) == pytest.approx(3.3, rel=1e-15)
     assert hold == "cubic" or model.parameters[f] == record
+
+
+@pytest.mark.parametrize(
+    ("given", "factor", "same"),
+    [("Nm", 1, "N*m"), ("kNm/deg", 180e3 / np.pi, "N*m"), ("Nms", 1, "N*m*s"), ("mPas", 1e-3, "Pa*s"), ("rads/s", 1, "rad/s")],
+)
+def test_units_as_they_are_written_in_mechanics(given, factor, same):
+    found, dimensions = unit_of(given)
+    assert found == pytest.approx(factor, rel=1e-14) and dimensions == unit_of(same)[1]
+
+
+@pytest.mark.parametrize("named", ["time = 't'", "value = 'F'", "time = 't', value = 'F'"])
+def test_the_other_column_of_a_table(named, tmp_path):
+    """Where one of two columns is named, the other one is not the same."""
+    (tmp_path / "push.csv").write_text("F,t\n3,0\n4,1\n", encoding="utf-8")
+    text = "coordinates = ['x']\nkinetic = \"x'^2/2\"\n[prescribed]\nF = {table = 'push.csv', NAMED}\n[forces]\nx = 'F'\n"
+    (tmp_path / "model.toml").write_text(text.replace("NAMED", named), encoding="utf-8")
+    (record,) = read_model(tmp_path / "model.toml").parameters.values()
+    assert record == ap.sampled([0, 1], [3, 4])
+    (tmp_path / "model.toml").write_text(text.replace("NAMED", "time = 't', value = 't'"), encoding="utf-8")
+    with pytest.raises(ap.ModelError, match="times and values are two columns"):
+        read_model(tmp_path / "model.toml")
 
 
 def test_units_in_the_line_of_names(tmp_path):

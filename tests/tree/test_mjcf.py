@@ -161,6 +161,7 @@ CABLE = "<tendon><fixed name='t' {}><joint joint='j' coef='0.5'/><joint joint='k
 MOTOR = "<actuator><motor {} gear='-3'/></actuator>"
 ACTING = {
     "weights that nothing pulls down": ("<option><flag gravity='disable'/></option>", "gravcomp='1'", "", ""),
+    "a weight that would be doubled": ("", "gravcomp='-1'", "", ""),  # MuJoCo compensates if some fraction is positive
     "inputs that are not kept": ("<option><flag clampctrl='disable'/></option>", "", "",
                                  MOTOR.format("joint='j' ctrlrange='-0.1 0.1'")),
     "a range of a joint": ("", "", RANGE, MOTOR.format("joint='j'")),

@@ -62,11 +62,16 @@ def _columns(
     """The two columns; the rest of the file is not kept."""
     head = [(m[1].strip(), m[2]) if (m := HEAD.fullmatch(name)) else (name.strip(), None) for name in next(rows, []) or [""]]
     names = [name for name, _ in head]
-    chosen = [settings.get("time", names[0]), settings.get("value", names[1] if len(names) > 1 else names[0])]
-    for name in chosen:
+    for name in (settings[word] for word in ("time", "value") if word in settings):
         if name not in names:
             raise source.wrong(keys, f"the table has no column '{name}'{did_you_mean(name, names)}")
-    t, y = (names.index(name) for name in chosen)
+        if names.count(name) > 1:
+            raise source.wrong(keys, f"the table has {names.count(name)} columns '{name}'")
+    first = lambda other: next((k for k, name in enumerate(names) if name != other), None)  # a column that is not the other
+    t = names.index(settings["time"]) if "time" in settings else first(settings.get("value"))
+    y = names.index(settings["value"]) if "value" in settings else first(names[t]) if t is not None else None
+    if t is None or y is None or t == y:
+        raise source.wrong(keys, "times and values are two columns of the table")
     per_time, of_time = _unit(source, head[t][1], settings.get("time_unit"), keys)
     if of_time not in (None, SECOND):
         raise source.wrong(keys, f"the times of the table have {said(of_time)} and should have s")

@@ -27,6 +27,13 @@ Dimensions = tuple[tuple[str, Fraction], ...]
 DIMENSIONLESS: Dimensions = ()
 SECOND: Dimensions = (("s", Fraction(1)),)
 ENERGY: Dimensions = (("kg", Fraction(1)), ("m", Fraction(2)), ("s", Fraction(-2)))
+IN_MECHANICS = (
+    "newton_metre = newton * metre = Nm", "newton_metre_second = newton * metre * second = Nms",
+    "pascal_second = pascal * second = Pas",
+)  # fmt: skip
+"""Units as they are written in mechanics: pint reads Nm as km/g, a number of yarns, Nms and Pas as plurals."""
+RADIANS = re.compile(r"\brads\b")
+"""In pint these are a dose of radiation."""
 QUANTITY = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*([^\d\s].{0,60})?\s*", re.DOTALL)
 UNIT = re.compile(r"[\w\s*/^().·°%µ-]+")
 
@@ -35,7 +42,10 @@ UNIT = re.compile(r"[\w\s*/^().·°%µ-]+")
 def _registry() -> Any:
     import pint
 
-    return pint.UnitRegistry(autoconvert_offset_to_baseunit=True)
+    registry = pint.UnitRegistry(autoconvert_offset_to_baseunit=True, on_redefinition="ignore")
+    for line in IN_MECHANICS:
+        registry.define(line)
+    return registry
 
 
 def unit_of(text: str) -> tuple[float, Dimensions]:
@@ -43,7 +53,7 @@ def unit_of(text: str) -> tuple[float, Dimensions]:
     if not UNIT.fullmatch(text) or len(text) > 60 or "**" in text.replace(" ", "") or re.search(r"\^\s*-?\d{3}", text):
         raise ModelError(f"{shown(text[:60])} is not a unit")
     try:
-        unit = _registry().parse_units(text.replace("·", "*").replace("^", "**"))
+        unit = _registry().parse_units(RADIANS.sub("rad", text).replace("·", "*").replace("^", "**"))
         zero, one = (_registry().Quantity(x, unit).to_base_units() for x in (0.0, 1.0))
         factor, dimensions = float(one.magnitude), one.units
     except Exception as error:  # pint and its parser raise various types

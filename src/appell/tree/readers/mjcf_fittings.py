@@ -73,7 +73,12 @@ def _distinct(fittings: list[Fitting], model: Any, names: Any, others: list[Fitt
 
 
 def _weights(model: Any, names: Any) -> list[Fitting]:
-    """gravcomp: the fraction of a body's weight that is compensated, in whatever gravity the tree has."""
+    """gravcomp: the fraction of a body's weight that is compensated, in whatever gravity the tree has.
+
+    MuJoCo compensates nothing unless one of the fractions is positive.
+    """
+    if not (np.asarray(model.body_gravcomp) > 0).any():
+        return []
     carried = np.asarray(model.body_gravcomp) * model.body_mass
     force = lambda b: ConstantForce(names("body", b), tuple(model.body_ipos[b].tolist()), carried=float(carried[b]))
     return [force(b) for b in np.flatnonzero(carried) if b]
