@@ -222,7 +222,7 @@ def _stated_slopes(system: System, split: VelocitySplit, solved: Mapping[Symbol,
         raise ModelError(f"solved= must give exactly the dependent velocities (or their accelerations): {dependent}")
     residuals = [f.xreplace(F) for f in split.rows.first] if F else []
     misfit = Matrix(len(residuals), 2, [x for f in residuals for x in (f, magnitude(f))])
-    if any((np.abs(m[:, 0]) > 1e-8 * m[:, 1]).any() for m in samples(misfit)):
+    if any((np.abs(m[:, 0]) > 1e-8 * m[:, 1]).any() for m in samples(misfit)):  # rounding, relative to the terms
         raise ModelError("solved= does not satisfy the constraints: substituted into them it leaves a residual")
     entries = []
     for m in split.dependent:

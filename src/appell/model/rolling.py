@@ -258,6 +258,7 @@ def _refuse_no_distance(F: Expr, n: Matrix, p: Sequence[Any], name: str) -> None
     rng = np.random.default_rng(2)
     with np.errstate(all="ignore"):
         sizes = [float(value(*rng.uniform(0.3, 1.7, len(symbols)))) for _ in range(6)]
+    # |∂F/∂p|² = 1 up to rounding, wherever it is defined
     if not all(abs(size - 1) < 1e-9 for size in sizes if np.isfinite(size)) or not np.isfinite(sizes).any():
         raise ModelError(
             f"the surface under '{name}' must be given by its distance, |∂F/∂(x, y, z)| = 1: sqrt(x**2 + y**2 + z**2) - R for a"

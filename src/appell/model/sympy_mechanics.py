@@ -303,7 +303,7 @@ def _equal(one: Expr, other: Expr) -> bool:
     for k in range(2):
         point = {s: sympy.Float(0.3 + (17 * i + 29 * k) % 41 / 53) for i, s in enumerate(symbols)}
         size = abs(sympy.N(one.xreplace(point))) + abs(sympy.N(other.xreplace(point)))
-        if abs(sympy.N(difference.xreplace(point))) > 1e-9 * size:
+        if abs(sympy.N(difference.xreplace(point))) > 1e-9 * size:  # more than rounding of 15 digits
             return False
     return True
 

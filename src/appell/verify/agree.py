@@ -110,6 +110,7 @@ def _parameters(system: System, stated: Mapping[Any, Any], seed: int) -> dict[An
         values = exact_parameters(system, stated, seed + 1000 * attempt)
         p = np.array([float(values[s]) for s in system.parameters])
         masses = [out["M"] for _, out in finite_samples(fn, count=3, parameters=p, around=form.around)]
+        # an eigenvalue is zero, up to rounding, where a coordinate has no mass
         if all(np.linalg.eigvalsh(M).min(initial=0) >= -1e-9 * np.abs(M).max(initial=0) for M in masses):
             return values
     return exact_parameters(system, stated, seed)

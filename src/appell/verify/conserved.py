@@ -279,6 +279,7 @@ def _null_vectors(
     vectors = []
     for c in (*unit_vectors, *sorted(combinations, key=lambda c: np.count_nonzero(np.abs(c) > 1e-7))):
         exact = rational(c, limit)
+        # coefficients of a null vector that are no simple fractions belong to no symbolic momentum
         if all(abs(float(r) - x) < 1e-6 * max(1, abs(x)) for r, x in zip(exact, c, strict=True)):
             coefficient_of = dict(zip(keep, exact, strict=True))
             indices = [(k * len(coefficients) + j, k, e) for k in range(len(candidates)) for j, e in enumerate(coefficients)]

@@ -262,7 +262,7 @@ def _dependence(Phi: Table, names: Sequence[str]) -> str | None:
         null = U[:, -1] if null is None else null
     if null is None:
         return None
-    support = [i for i in range(len(names)) if abs(null[i]) > 1e-7]
+    support = [i for i in range(len(names)) if abs(null[i]) > 1e-7]  # others are rounding of a unit vector
     return _combination(Phi, support, names)
 
 

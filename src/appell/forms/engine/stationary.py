@@ -42,6 +42,7 @@ def least(equations: Equations, values: dict, numbers: Arithmetic) -> dict:
     order = np.argsort(costs)
     best = points[order[0]]
     if len(points) > 1 and costs[order[1]] - costs[order[0]] < 1e-9 * (1 + abs(costs[order[0]])):
+        # equal up to rounding: Newton's last step is below 1e-12
         raise Undetermined(tie_text(equations.system.accelerations, best, points[order[1]]))
     x = best.tolist() if numbers is FLOAT else problem.polished(values, best, numbers)
     return dict(zip(equations.unknowns, x, strict=True))
@@ -98,6 +99,7 @@ class _StationaryProblem:
             x = np.zeros(self.n)
             x[: self.nv] = rng.standard_normal(self.nv) * 10.0 ** (k % 4 - 1)
             root = _newton(at, x, self.nv)
+            # one root reached from two starts, which Newton's method leaves much closer to each other than this
             is_same = lambda y, a: np.abs(a - y[: self.nv]).max() < 1e-6 * (1 + np.abs(y).max())
             if root is not None and not any(is_same(y, root[: self.nv]) for y in points):
                 points.append(root)
