@@ -336,7 +336,7 @@ def _copied(argument: Any) -> Any:
 
 
 def _copied_list(argument: Any) -> Any:
-    """`_copied`, with None for empty."""
+    """The copy of a list of arguments, empty for None."""
     return () if argument is None else _copied(argument)
 
 

@@ -65,8 +65,8 @@ class AtomDerivation:
         angle = x.args[0]
         inner = self.of_atom(angle) if angle.is_Symbol else self(self._calculus.read(angle))
         partner, sign = (sympy.cos, 1) if isinstance(x, sympy.sin) else (sympy.sin, -1)
-        removed = expansion.monomial_of(wave(partner, angle)) if inner else 0
-        return {m + removed: sign * c for m, c in inner.items()}
+        factor = expansion.monomial_of(wave(partner, angle)) if inner else 0
+        return {m + factor: sign * c for m, c in inner.items()}
 
 
 class Calculus:
