@@ -79,7 +79,13 @@ class PySwitchLoop:
 
 
 class _Flight:
-    """One run of a `PySwitchLoop`: its state, and what the guards showed in the step just tried."""
+    """One run of a `PySwitchLoop`, from the current state (t, z) of its trace; h: size of the next step.
+
+    states: the guard of each face, see `modes.mode`; free: the open faces. touching: whether the state lies on each face.
+    level: what counts as zero of each guard in this step, since rounding may start it below zero. seen: samples of the reactions
+    in the step just tried. standing: crossings since time last moved on. usual: the longest recent step. switch: why it stops.
+    """
+
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
         self.owner, self.task, self.trace = owner, task, trace
         self.floor = floor_of(np.asarray(task.atol), owner.form.nq)
@@ -97,6 +103,7 @@ class _Flight:
         self.level = np.zeros(self.n)
 
     def traces(self) -> Iterator[Trace]:
+        """The trace at the end of the run, or where its mode ends."""
         status, trace = Status.OK, self.trace
         while status is Status.OK and self.t != self.task.t_end:
             status = Status.MAX_STEPS if trace.statistics.accepted >= self.task.max_steps else self._step()
@@ -108,6 +115,7 @@ class _Flight:
     # -- guards --------------------------------------------------------------------------------------------------------
 
     def _instant(self, t: float, z: Array) -> Instant:
+        """A state with its faces."""
         form = self.owner.form
         return Instant.at(form, t, z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy(), self.task.p, self.floor)
 

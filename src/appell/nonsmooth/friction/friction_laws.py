@@ -65,7 +65,7 @@ def arrive(course: ModeCourse) -> None:
 
 
 def _after_jump(course: ModeCourse, p0: Array) -> None:
-    """The mode after a discontinuity in time or a change of parameters.
+    """The mode after a discontinuity in time or a change of parameters, which were p0 before it.
 
     Faces whose rate has jumped are hit or opened; a sticking friction whose slip has jumped slides from here on.
     """
@@ -151,7 +151,8 @@ def _settle(
 ) -> None:
     """Sets vanished slip to zero and finds the next mode.
 
-    After an impact sticking frictions may slide, and so may those whose slip has `jumped`.
+    closed: faces that stay in contact if they can; stopped: a friction whose slip has vanished. After an impact (struck)
+    sticking frictions may slide, and so may those whose slip has `jumped`.
     """
     trace, layout = course.trace, course.own
     at = course.faces()

@@ -130,7 +130,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
 
 
 def _indices_by_step(points: Array) -> NDArray[np.intp]:
-    """Indices of the parts in each step, (steps, STEP_PARTS + 1)."""
+    """Indices of the points in each step, both ends included, (steps, STEP_PARTS + 1)."""
     return np.arange((len(points) - 1) // STEP_PARTS)[:, None] * STEP_PARTS + np.arange(STEP_PARTS + 1)
 
 
@@ -179,9 +179,9 @@ def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
     problem = instant.problem
     course.friction.speed = np.maximum(course.friction.speed, instant.sizes)
     answer = answer_here(course)
-    several = answer.free.shape[1] and matters(problem, answer)
+    nonunique = answer.free.shape[1] and matters(problem, answer)
     slides = [i for i, friction in enumerate(mode.frictions) if friction.state == SLIP and course.own.normals[i] is not None]
-    margin, jam = partial(_margins, course) if several else None, partial(_jams, course) if slides else None
+    margin, jam = partial(_margins, course) if nonunique else None, partial(_jams, course) if slides else None
     memory, level = course.friction, _levels(course, instant)
     return GuardWatch.of(course.own, mode, problem.scale[0], memory.atol, memory.speed, level, margin, jam)
 

@@ -51,6 +51,7 @@ def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: 
 
 
 def _impact(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
+    """The impact on the faces that are hit, with restitutions e (faces,), by the law that their frictions name."""
     instant, layout = friction_instant(course), course.own
     problem = instant.problem
     if problem.law is not None:
