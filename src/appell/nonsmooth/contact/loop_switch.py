@@ -82,7 +82,7 @@ class _Flight:
     """One run of a `PySwitchLoop`, from the current state (t, z) of its trace; h: size of the next step.
 
     states: the guard of each face, see `modes.mode`; free: the open faces. touching: whether the state lies on each face.
-    level: what counts as zero of each guard in this step, since rounding may start it below zero. seen: samples of the reactions
+    level: what counts as zero of each guard in this step, as rounding may start it below. seen: samples of the reactions
     in the step just tried. standing: crossings since time last moved on. usual: the longest recent step. switch: why it stops.
     """
 

@@ -56,7 +56,7 @@ def pair_stops(course: ModeCourse, i: int) -> bool:
         dt = float(-(s @ s) / (s @ rate))
         time = min(trace.t + dt, course.task.t_end)
         zd = slopes(course, trace.t, trace.z, mode)
-        trace.pass_times(np.array([trace.z + (x - trace.t) * zd for x in course.task.times[trace.passed :] if x <= time])
+        trace.pass_times(np.array([trace.z + (t - trace.t) * zd for t in course.task.times[trace.passed :] if t <= time])
                          .reshape(-1, len(trace.z)))  # fmt: skip
         trace.z[:] += (time - trace.t) * zd
         trace.t = time
@@ -89,11 +89,11 @@ def begin_to_slide(course: ModeCourse) -> None:
 
 def _slide_interval(course: ModeCourse, pairs: list[int], end: float) -> None:
     """One interval with fixed directions u, parallel to the sum of the slips at its ends; they are found by iteration."""
-    trace, own, mode = course.trace, course.own, course.mode
+    trace, layout, mode = course.trace, course.own, course.mode
     slip_before = friction_instant(course).slip
     for _ in range(50):
-        task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(course.p, mode.data(own)), times=np.zeros(0),
-                       first_step=end - trace.t, keep_steps=False)  # fmt: skip
+        task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(course.p, mode.data(layout)),
+                       times=np.zeros(0), first_step=end - trace.t, keep_steps=False)  # fmt: skip
         *_, trial = course.loop.plain.run(task)
         if trial.status is not Status.OK:
             raise UndeterminedFriction(NO_DIRECTION)
