@@ -130,7 +130,7 @@ class LinearEquations:
         return Matrix(len(values), len(by), [x for value in values for x in gradient(value, by)])
 
     def taken(self, matrix: Matrix) -> Matrix:
-        """A matrix at the state."""
+        """The value of a matrix at the state."""
         values = matrix.applyfunc(lambda e: shortest_way(e.xreplace(self.state)))
         if values.has(sympy.nan, sympy.zoo, sympy.oo):
             raise ModelError(f"the equations of {self.system.name} have no value at this state")

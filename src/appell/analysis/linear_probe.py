@@ -202,6 +202,7 @@ class LinearProbe:
         return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), varied
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
+        """The linearization with matrices M, C, K, A, B, a and Λ of one state, or of several, stacked along a motion."""
         M, C, K, A, B, a, lam = parts
         nu, swap = len(self.free), lambda x: np.swapaxes(x, -1, -2)
         K_u = K[..., :nu]

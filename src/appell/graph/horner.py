@@ -42,7 +42,7 @@ class HornerScheme:
     # -- sums ---------------------------------------------------------------------------------------------------------
 
     def add(self, p: Polynomial) -> None:
-        """Adds a result."""
+        """Adds a polynomial to the results."""
         self.results.append(self._whole(p))
 
     def make(self, leaf: int) -> None:

@@ -172,7 +172,7 @@ class NodeProgram:
 
     @cached_property
     def _values(self) -> tuple[Any, Any]:
-        """f and g, scaled."""
+        """f and g of (y, p), scaled."""
         rows, columns, values = self.linear
         L = ca.DM.triplet(rows.tolist(), columns.tolist(), ca.DM(values * self.scales[columns]), self.m, self.n)
         f, g = ca.MX(0), ca.mtimes(L, self._y)

@@ -34,7 +34,7 @@ OTHER = {"sin": "cos", "cos": "sin"}
 
 
 class TooLong(Exception):
-    """More products than allowed."""
+    """A polynomial would take more products than are allowed."""
 
 
 @dataclass

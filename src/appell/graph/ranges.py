@@ -315,7 +315,7 @@ def _copysign(a: Range, b: Range) -> Range:
 
 
 def _decided(surely: Value, possibly: Value) -> Range:
-    """0, 1, or either."""
+    """The range of a truth value: 0, 1, or both."""
     return Range(surely, possibly, _switch(surely != possibly))
 
 

@@ -114,7 +114,7 @@ class LoadedMotion(Record):
 
     @property
     def t(self) -> Array:
-        """(k,), s."""
+        """Times of the samples, (k,), s."""
         return self.dataset["t"].values
 
     @property

@@ -82,7 +82,7 @@ class Solved(_HeadAndTail):
         return self.head, self.tail
 
     def over(self, head: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
-        """`solve` between head and tail."""
+        """The function of one state that calls `solve` between head and tail."""
         def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
             blocks = _by_name(self.head, head(*arrays))
             W = blocks.get("W", blocks["A"].T)
@@ -96,7 +96,7 @@ class Solved(_HeadAndTail):
         return SADDLE_C
 
     def between(self) -> str:
-        """`saddle` between head and tail."""
+        """C text that calls `saddle` between head and tail."""
         n, m = self.sizes
         inputs = ", ".join(f"const double *restrict {port.name}" for port in self.inputs)
         outputs = ", ".join(f"double *restrict {port.name}" for port in self.outputs)
@@ -152,7 +152,8 @@ class GaussSolved(_HeadAndTail):
         return least_constraint.solve(out["M"], out["b"], out["A"], out["a0"], row("r"), row("r_a"), row("r_aa"))
 
     def over(self, head: Part, rows: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
-        """`gauss.solve` between head and tail; it evaluates the rows at many accelerations."""
+        """The function of one state that calls `least_constraint.solve` between head and tail; that evaluates the rows at many
+        accelerations."""
 
         def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
             least = self._minimum(head, rows, arrays)
@@ -220,7 +221,7 @@ class LawSolved(_HeadAndTail):
         return self.head, self.law, self.tail
 
     def over(self, head: Part, law: Part, tail: Part) -> Callable[..., tuple[Any, ...]]:
-        """`solve` for each column, then the law, between head and tail."""
+        """The function of one state that calls `solve` for each column, then the law, between head and tail."""
 
         def evaluate(*arrays: ArrayLike) -> tuple[Any, ...]:
             b = _by_name(self.head, head(*arrays))
@@ -240,7 +241,7 @@ class LawSolved(_HeadAndTail):
         return SADDLE_C
 
     def between(self) -> str:
-        """The same in C."""
+        """C text that calls `saddle` for each column, then the law, between head and tail."""
         by_name = {port.name: port for port in self.head.outputs}
         m, n = by_name["A"].shape
         k = len(self.places)

@@ -296,7 +296,7 @@ class OrbitEquations:
         return "the period grows without bound: a homoclinic orbit" if grows and points[-1].what.autonomous else ""
 
     def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
-        """Why the branch goes no further."""
+        """Why the branch goes no further, and the grazing orbit at which it ends, if it does."""
         last = points[-1].what
         if trend := self.trend(points):
             return trend, None

@@ -272,7 +272,7 @@ class _Rests(RestEquations):
         return ""
 
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
-        """All kinds are refined alike."""
+        """None: special equilibria of all kinds are refined alike."""
         return None
 
     def moved(self, point: CurvePoint) -> CurvePoint:

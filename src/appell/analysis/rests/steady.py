@@ -68,7 +68,7 @@ class SteadyMotion:
 
     @cached_property
     def linear(self) -> Linearization:
-        """The linearization about it."""
+        """The linearization about this motion."""
         return linearize(self.system, at=self.start, parameters=self.parameters, independent=self.independent)
 
     @property

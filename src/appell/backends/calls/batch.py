@@ -64,7 +64,7 @@ def _numbers(value: ArrayLike, port: Port, dtype: np.dtype) -> NDArray[Any]:
 
 
 def not_none(value: ArrayLike, port: Port) -> ArrayLike:
-    """`value`, unless it is None."""
+    """`value`; raises if it is None."""
     if value is None:
         raise ModelError(f"'{port.name}' is None; give an array of shape {port.shape}")
     return value

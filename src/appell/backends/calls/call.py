@@ -208,7 +208,7 @@ def _moving(fn: Signature, work: Buffers, batch: Batch) -> list[tuple[Array, Arr
 
 
 def _one_by_one(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
-    """A batch, state by state."""
+    """Evaluates a batch state by state."""
     moving = _moving(fn, work, batch)
     for k in range(batch.count):
         for memory, array in moving:
@@ -223,7 +223,7 @@ STATES_PER_CALL = 32
 
 
 def _by_blocks(fn: Signature, work: Buffers, batch: Batch, results: Results) -> None:
-    """A batch, block by block; the last one is filled up with states of the block before, or with zeros."""
+    """Evaluates a batch block by block; the last one is filled up with states of the block before, or with zeros."""
     moving = _moving(fn, work, batch)
     for start in range(0, batch.count, STATES_PER_CALL):
         count = min(STATES_PER_CALL, batch.count - start)

@@ -46,7 +46,7 @@ def compile_c(fns: Sequence[Fn | Composite], *, optimise: str = "fast") -> Libra
 
 
 def in_c(fn: Fn | Recipe) -> Call:
-    """`fn` alone in C."""
+    """`fn` compiled from C, in a library of its own."""
     return c_function(build(_text(fn), declarations([fn]), optimise=_kind(fn)), fn)
 
 

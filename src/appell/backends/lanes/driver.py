@@ -26,7 +26,7 @@ def room_declaration(fn: Signature) -> str:
 
 
 def literal(value: float, precision: Precision) -> str:
-    """A number of this precision."""
+    """A number of this precision as C text."""
     return f"{c_literal(value).strip('()')}{precision.suffix if abs(value) < float('inf') else ''}"
 
 
