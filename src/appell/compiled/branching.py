@@ -51,7 +51,7 @@ class TimeBranches:
         return self.index is not None or self.schedule is not None
 
     @cached_property
-    def _around(self) -> Callable[..., Any]:
+    def _neighbouring_breaks(self) -> Callable[..., Any]:
         """(t, p) → the next break and the one before."""
         return vm_function(next_break(self.run.form, self.breaks)).single
 
@@ -73,7 +73,7 @@ class TimeBranches:
         """The first break after t in a direction, ±`NO_BREAK_TIME` if there is none; p: of the branched system."""
         nearest = direction * NO_BREAK_TIME
         if self.breaks.phases or self.breaks.knots:
-            following, preceding = self._around(t, p)
+            following, preceding = self._neighbouring_breaks(t, p)
             nearest = float(following if direction > 0 else preceding)
         if self.schedule is None:
             return nearest

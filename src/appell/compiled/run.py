@@ -89,9 +89,9 @@ class Run:
         if self.schedule is not None:
             return self._on_schedule
         if self.policies.acceleration.kind in (RANK, ELIMINATE):  # the rank may differ from state to state
-            return self._carefully
+            return self._checked_acceleration
         call = self._call
-        return call.entry(self._carefully, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
+        return call.entry(self._checked_acceleration, kept=len(call.fn.outputs) - 1, guarded=True, fixed={"p": self.p})
 
     def p_at(self, t: Any) -> Array:
         """All parameters at a time, (np,), or at several, (k, np), with the values that records have from then on."""
@@ -120,16 +120,16 @@ class Run:
         solutions = [self.at(float(time)).acceleration(float(time), *state) for time, *state in zip(t, q, v, strict=True)]
         return np.array([a for a, _ in solutions]), np.array([lam for _, lam in solutions])
 
-    def _carefully(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    def _checked_acceleration(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """`acceleration` for lists and batches, with an error where a state is singular."""
         t, q, v = (as_array(x, name) for x, name in ((t, "t"), (q, "q"), (v, "v")))
         if np.ndim(q) == 2 or np.ndim(v) == 2:
             return self._batch(t, q, v)
         a, lam, margin = self._call.single(t, q, v, self.p)
         state = float(np.asarray(t)), np.asarray(q, float), np.asarray(v, float)
-        return (a, lam) if margin > 0 and not self._breaks(*state, a) else self._here(*state, float(margin))
+        return (a, lam) if margin > 0 and not self._violates_rows(*state, a) else self._solved_by_rank(*state, float(margin))
 
-    def _breaks(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array) -> Any:
+    def _violates_rows(self, t: ArrayLike, q: ArrayLike, v: ArrayLike, a: Array) -> Any:
         """Whether accelerations violate rows taken to be redundant; for a batch, at which states."""
         if self.policies.acceleration.kind not in (RANK, ELIMINATE):
             return np.zeros(len(a), dtype=bool) if a.ndim == 2 else False
@@ -139,13 +139,13 @@ class Run:
         rows = self.form.select("A", "a0")(t, q, v, self.p)
         return bool(broken(rows["A"], rows["a0"], a).any())
 
-    def _here(self, t: float, q: Array, v: Array, margin: float, which: str = "") -> tuple[Array, Array]:
+    def _solved_by_rank(self, t: float, q: Array, v: Array, margin: float, which: str = "") -> tuple[Array, Array]:
         """(a, Λ) with the rank of the rows at this state; `SingularConfiguration` if there is no solution."""
         if self.form.gauss or not self.form.ideal or not self.form.rows or margin == -float(Status.NOT_FINITE):
-            self._raise(t, q, v, STATUS_TEXT[status_of(margin)] + which)
+            self._raise_singular(t, q, v, STATUS_TEXT[status_of(margin)] + which)
         blocks = self.form.select("M", "A", "A_size", "Q", "h", "a0")(t, q, v, self.p)
         if not all(np.isfinite(x).all() for x in blocks.values()):
-            self._raise(t, q, v, STATUS_TEXT[Status.NOT_FINITE] + which)
+            self._raise_singular(t, q, v, STATUS_TEXT[Status.NOT_FINITE] + which)
         metric = np.array(self.policies.acceleration.metric) if self.policies.acceleration.metric else None
         M, A, r = blocks["M"], blocks["A"], blocks["Q"] - blocks["h"]
         if gamma := self.policies.acceleration.gamma:
@@ -154,9 +154,9 @@ class Run:
         names = [row.constraint.name for row in self.form.rows]
         dependent = ", ".join(f"'{names[i]}'" for i in rows.dependent(rows.rank))
         if not rows.clear or not np.isfinite(a).all():
-            self._raise(t, q, v, STATUS_TEXT[Status.SINGULAR] + which)
+            self._raise_singular(t, q, v, STATUS_TEXT[Status.SINGULAR] + which)
         if broken(blocks["A"], blocks["a0"], a, blocks["A_size"]).any():
-            self._raise(
+            self._raise_singular(
                 t, q, v, f"no acceleration satisfies all constraints here: {dependent} depend on the others at this state and"
                 f" contradict them (is it on the constraints, and off a point where branches meet?){which}",
             )  # fmt: skip
@@ -165,14 +165,14 @@ class Run:
     def _batch(self, t: ArrayLike, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         """(a, Λ) of a batch; singular states are solved one by one, or named in the error."""
         a, lam, margin = self._call.batch(t, q, v, self.p)
-        bad = np.flatnonzero(~(margin > 0) | self._breaks(t, q, v, a))
+        bad = np.flatnonzero(~(margin > 0) | self._violates_rows(t, q, v, a))
         pick = lambda x, n, k: np.asarray(x, float)[k] if np.ndim(x) > n else np.asarray(x, float)
         for k in map(int, bad):
             which = f" (state {k} of the batch, and {len(bad) - 1} more)" if len(bad) > 1 else f" (state {k} of the batch)"
-            a[k], lam[k] = self._here(float(pick(t, 0, k)), pick(q, 1, k), pick(v, 1, k), float(margin[k]), which)
+            a[k], lam[k] = self._solved_by_rank(float(pick(t, 0, k)), pick(q, 1, k), pick(v, 1, k), float(margin[k]), which)
         return a, lam
 
-    def _raise(self, t: float, q: Array, v: Array, text: str) -> None:
+    def _raise_singular(self, t: float, q: Array, v: Array, text: str) -> None:
         """Raises `SingularConfiguration` with the state in the message."""
         state = self.named(q, v)
         values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())

@@ -47,7 +47,7 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, thr
         return
     good = results.as_asked
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
-    fraction = _shares(run, inputs, order, results, chosen, threads)
+    fraction = _energy_changes(run, inputs, order, results, chosen, threads)
     changed = np.flatnonzero((fraction > FIXED_STEP_BALANCE) & ~doubtful(results.message)[chosen])
     for k, size in zip(changed if good.all() else chosen[changed], fraction[changed], strict=True):
         reason = f"its energy changed by {size:.2g} of the energies: {_remedy(order)}"
@@ -83,30 +83,30 @@ def _keeps_energy(run: Run) -> bool:
     return not run.system.frictions and is_zero(form["power"]) and steady
 
 
-def _shares(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any, threads: int) -> Array:
-    """`_changes`, in several threads if there are many runs."""
+def _energy_changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any, threads: int) -> Array:
+    """`_changes_of_chunk`, in several threads if there are many runs."""
     count = inputs.runs if isinstance(chosen, slice) else len(chosen)
     pieces = min(threads, 1 + count // RUNS_PER_THREAD)
     if pieces == 1:
-        return _changes(run, inputs, order, results, chosen)
+        return _changes_of_chunk(run, inputs, order, results, chosen)
     bounds = np.linspace(0, count, pieces + 1).astype(int).tolist()
     chunks = [slice(a, b) if isinstance(chosen, slice) else chosen[a:b] for a, b in pairwise(bounds)]
     with ThreadPoolExecutor(pieces) as pool:
-        return np.concatenate([*pool.map(lambda chunk: _changes(run, inputs, order, results, chunk), chunks)])
+        return np.concatenate([*pool.map(lambda chunk: _changes_of_chunk(run, inputs, order, results, chunk), chunks)])
 
 
-def _changes(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any) -> Array:
+def _changes_of_chunk(run: Run, inputs: Inputs, order: Order, results: Results, chosen: Any) -> Array:
     """The change of H relative to the energy scale, (chosen,); NaN where an energy is not defined."""
     p = inputs.p if inputs.p.ndim == 1 else inputs.p[chosen]
     arrays = [order.t0, inputs.q[chosen], inputs.v[chosen], results.t[chosen], results.z[chosen], p]
     if len(arrays[1]) == 0:
         return np.zeros(0)
     with np.errstate(all="ignore"):
-        return run._evaluate(_change(run.form, bool(run.system.unilateral)), arrays)["share"]
+        return run._evaluate(_change_function(run.form, bool(run.system.unilateral)), arrays)["share"]
 
 
 @remembered
-def _change(form: NormalForm, struck: bool) -> Fn:
+def _change_function(form: NormalForm, struck: bool) -> Fn:
     """(t₀, q₀, v₀, t₁, z₁, p) → the change of H (only its gain if there were impacts), relative to the energy scale."""
     begin = [form.inputs[name] for name in ("t", "q", "v")]
     t, z = symbols("t1", 1), symbols("z", form.nq + form.nv)

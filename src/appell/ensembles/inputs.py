@@ -85,7 +85,7 @@ def read_inputs(system: System, starts: Any, parameters: Table | None, *, produc
 
     runs: their number, if sampled inputs determine it.
     """
-    start_table, array = _states(system, starts), None if product else _whole(starts)
+    start_table, array = _states(system, starts), None if product else _state_array(starts)
     values = {key: value for key, value in as_table(system.parameters, parameters).items() if not letters_of([key])}
     if product:
         start_table, values = outer(start_table, values)
@@ -129,7 +129,7 @@ def _states(system: System, starts: Any) -> Table:
     return starts
 
 
-def _whole(starts: Any) -> Array | None:
+def _state_array(starts: Any) -> Array | None:
     """A copy of states given as one finite float64 array, (runs, nq + nv); otherwise None."""
     if type(starts) is not np.ndarray or starts.dtype != float:
         return None

@@ -65,7 +65,7 @@ def read_keep(keep: Any, runs: int, t0: float, ends: Array, step: float | None) 
     if isinstance(keep, Mapping):
         return Kept(reductions=named_reductions(keep, KEEP_MANY_USAGE))
     if isinstance(keep, int | np.integer) and not isinstance(keep, bool | np.timedelta64):
-        return Kept(times=_every(int(finite(keep, "keep=")), t0, ends, step))
+        return Kept(times=_step_times(int(finite(keep, "keep=")), t0, ends, step))
     return Kept(times=_times(keep, runs, t0, ends))
 
 
@@ -86,7 +86,7 @@ def refuse_names(kept: Kept, system: System) -> None:
         owners[clean] = f"the reduction {name!r}"
 
 
-def _every(k: int, t0: float, ends: Array, step: float | None) -> Array:
+def _step_times(k: int, t0: float, ends: Array, step: float | None) -> Array:
     """The times of every k-th fixed step, (k,)."""
     if step is None:
         raise ModelError(

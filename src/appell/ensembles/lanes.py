@@ -68,7 +68,7 @@ def why_not(run: Run, order: Order) -> str | None:
         return f"method={order.method!r} has no lanes"
     if run.system.unilateral and (reason := no_walls(run)):
         return reason
-    if (branches := branches_of(run)) is not None and (reason := _jumps(branches, order)):
+    if (branches := branches_of(run)) is not None and (reason := _jump_in_time(branches, order)):
         return reason
     motion = lanes_flow(run, order)
     if not isinstance(motion.rhs, Fn) or not all(x is None or isinstance(x, Fn) for x in (motion.position, motion.velocity)):
@@ -76,7 +76,7 @@ def why_not(run: Run, order: Order) -> str | None:
     return None
 
 
-def _jumps(branches: TimeBranches, order: Order) -> str | None:
+def _jump_in_time(branches: TimeBranches, order: Order) -> str | None:
     """The jump or kink in time that lanes cannot handle, if there is one."""
     if branches.breaks.located:
         return f"a branch is decided by {branches.breaks.located[0]}, whose zeros are looked for"

@@ -67,7 +67,7 @@ class Order:
     def request_of(self, run: int) -> RunRequest:
         """The request for one of the runs, made by itself.
 
-        If neither times nor reductions are asked for, states at a few times are, from which the run is verified.
+        Without times or reductions, it includes a few times, at whose states the run is verified.
         """
         end, method, times = self.end_of(run), self.method_alone, self.kept.times
         if times is not None:

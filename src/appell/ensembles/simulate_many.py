@@ -141,7 +141,7 @@ def simulate_many(
     tables = read_tables(inputs, rate, finite(since, "since="), times)
     if tables is not None and product:
         raise ModelError("inputs= cannot be combined with product=True: repeat the rows of the inputs, one for each run")
-    run, all_parameters = _ready(system, start, parameters, _beside(backend), fold, times, tables and tables[0])
+    run, all_parameters = _first_run(system, start, parameters, _host_backend(backend), fold, times, tables and tables[0])
     model = run.system
     starts, run = _all_inputs(run, start, all_parameters, product, tables, finite(since, "since="))
     run = replace(run, fold=tuple(i for i in run.fold if str(model.parameters[i]) not in starts.varied_parameters))
@@ -172,11 +172,11 @@ def simulate_many(
         raise StartsRefused(none_usable(model, refused), motions=empty)
     if order.step is not None:
         refuse_unstable(run, starts, order, todo)
-    judged, counted = _started(run, starts, order, todo), _counted(run, order)
-    path, method = _make(judged, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
+    judged, counted = _with_ranks(run, starts, order, todo), _counted_from_origin(run, order)
+    path, method = _make_runs(judged, starts, counted, results, todo, threads, reporter(progress, 0, starts.runs))
     results.on_the_clock(counted, order, todo)
     doubt_energies(run, starts, order, results, threads)
-    _tell(results, order)
+    _set_messages(results, order)
     facts = {"path": path, "method": method, "seconds": perf_counter() - clock, "threads": threads}
     if run.numeric_form is not run.form:
         facts["folded"] = ", ".join(str(model.parameters[i]) for i in run.fold)
@@ -198,7 +198,7 @@ def _all_inputs(
     return replace(read, p=replace(run, p=read.p).p_at(since), tables=sampled), run
 
 
-def _counted(run: Run, order: Order) -> Order:
+def _counted_from_origin(run: Run, order: Order) -> Order:
     """The order with times counted from an origin that leaves enough digits, if neither model nor results depend on time."""
     origin = origin_for(order.t0, order.ends - order.t0)
     reduced = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
@@ -207,12 +207,12 @@ def _counted(run: Run, order: Order) -> Order:
     return order.counted_from(origin) if origin and is_timeless(expressions) and timeless else order
 
 
-def _beside(backend: str) -> str:
+def _host_backend(backend: str) -> str:
     """The back end for the work that a GPU does not do, if a GPU was requested and there is one."""
     return "auto" if backend == GPU and choose_backend(GPU) else backend
 
 
-def _ready(
+def _first_run(
     system: System | Tree | Run, start: Any, parameters: Any, backend: str, fold: bool, times: tuple[float, float],
     sampled: Mapping[str, Array] | None,
 ) -> tuple[Run, Any]:  # fmt: skip
@@ -246,7 +246,7 @@ def _first(value: Any) -> Any:
     return array.flat[0] if array.size else value
 
 
-def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:
+def _with_ranks(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) -> Run:
     """The run with the ranks of its rows, from the first initial state that determines them."""
     for k in todo[:10]:
         try:
@@ -256,7 +256,7 @@ def _started(run: Run, inputs: Inputs, order: Order, todo: NDArray[np.int64]) ->
     return run
 
 
-def _make(
+def _make_runs(
     run: Run, inputs: Inputs, order: Order, results: Results, todo: NDArray[np.int64], threads: int, report: Reporter | None
 ) -> tuple[str, str]:
     """Makes all runs of `todo`, and returns a description of how they were made, and by which method."""
@@ -269,7 +269,7 @@ def _make(
         chosen = todo[~doubtful[todo]] if doubtful.any() else todo
         ensemble = (OnGpu if order.gpu else Ensemble)(run, inputs, order, chosen, results)
         completed = drive(ensemble.work, 1 if order.gpu else threads, lambda: ensemble.done, ensemble.stop, report)
-        _take(ensemble, inputs, order, results)
+        _take_finished(ensemble, inputs, order, results)
         remaining = todo[doubtful[todo]] if doubtful.any() else todo[:0]
         if ensemble.status.any():  # not all of them OK
             remaining = np.union1d(np.flatnonzero(ensemble.handed), remaining)
@@ -285,10 +285,10 @@ def _make(
             report.end(int((results.status != Status.CANCELLED).sum()))
 
 
-def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
+def _take_finished(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) -> None:
     """Copies the runs that the lanes have finished into the results."""
     n, status = results.z.shape[1], ensemble.status
-    made, all_made = _made(status)
+    made, all_made = _runs_made(status)
     results.status[made] = status[made]
     if ensemble.z is not results.z:
         results.z[made], results.rows[made] = ensemble.z[made, :n], ensemble.rows[made, :, :n]
@@ -304,7 +304,7 @@ def _take(ensemble: Ensemble, inputs: Inputs, order: Order, results: Results) ->
         results.tell(k, doubted(STATUS_TEXT[Status.OK], [doubt_of([name for name, runs in not_held.items() if runs[k]])]))
 
 
-def _made(status: NDArray[np.int32]) -> tuple[Any, bool]:
+def _runs_made(status: NDArray[np.int32]) -> tuple[Any, bool]:
     """The runs that the lanes have made, as an index, and whether these are all runs."""
     if not status.any():
         return slice(None), True
@@ -341,7 +341,7 @@ def _one_by_one(
         drive(work, threads, lambda: progress[0], lambda: halt.__setitem__(0, True), report)
 
 
-def _tell(results: Results, order: Order) -> None:
+def _set_messages(results: Results, order: Order) -> None:
     """Sets the messages of runs that were not made, and warns once if something went wrong."""
     if not results.status.any():  # all are OK
         return

@@ -73,13 +73,13 @@ def make(run: Run, inputs: Inputs, order: Order, k: int, halted: Callable[[], bo
     run = replace(run, parameters=values, p=p, schedule=schedule)
     start = np.concatenate([inputs.q[k], inputs.v[k]])
     try:
-        return _made(run, order, k, inputs.q[k].copy(), inputs.v[k].copy(), _Halt(halted))
+        return _single_run(run, order, k, inputs.q[k].copy(), inputs.v[k].copy(), _Halt(halted))
     except AppellError as error:
         status = Status.REFUSED if isinstance(error, ValueError) else Status.SINGULAR
         return Single(status, str(error), order.t0, start, np.zeros((0, len(start))), np.zeros(0), {})
 
 
-def _made(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
+def _single_run(run: Run, order: Order, k: int, q: Array, v: Array, halt: Reporter) -> Single:
     """The result of run k, started at (q, v)."""
     started = started_run(run, order.request_of(k), q, v)
     trace = driven(started.stopping(started.loop), started.task, halt, dry_friction(run.system.forces))

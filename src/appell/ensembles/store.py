@@ -88,7 +88,7 @@ class Store:
         except OSError as error:
             raise ModelError(f"the store {self.path} cannot be locked ({error}); give another store=") from error
         try:
-            self._agree()
+            self._check_manifest()
             self.group = self.zarr.open_group(str(self.path), mode="r+")
             self._read()
         except OSError as error:
@@ -104,20 +104,20 @@ class Store:
 
     # -- ownership ---------------------------------------------------------------------------------------------------------
 
-    def _agree(self) -> None:
+    def _check_manifest(self) -> None:
         """Checks that the manifest and Zarr's own files belong to this sweep; damaged ones are written again."""
         file, expected = self.path / MANIFEST, self._documents()
         text = read_plain(file)
         manifest = None if text is None else unseal(text)
         if text is not None and manifest is None:
-            manifest = _earlier(self.path, text)
+            manifest = _refuse_earlier(self.path, text)
         if manifest is None:
             if text is not None or self._marks():
                 self.repaired.append("the manifest")
                 self._refuse_strange_marks()
             manifest = {**self.manifest, "files": {name: checksum(data) for name, data in expected.items()}}
             write_whole(file, seal(manifest))
-        _compare(self.path, manifest, self.manifest)
+        _refuse_other_sweep(self.path, manifest, self.manifest)
         for name, data in expected.items():
             on_disk = read_plain(self.path / name)
             if on_disk is None or checksum(on_disk) not in (checksum(data), manifest["files"].get(name)):
@@ -164,7 +164,7 @@ class Store:
         """Reads the marked chunks that are undamaged."""
         bad = []
         for chunk in self._marks():
-            if self._take(chunk):
+            if self._take_chunk(chunk):
                 self.finished.add(chunk)
             else:
                 remove_plain(self._mark(chunk))
@@ -173,13 +173,13 @@ class Store:
             listed = ", ".join(bad[:10]) + " …" * (len(bad) > 10)
             self.repaired.append(f"chunk{'s' * (len(bad) > 1)} {listed}")
 
-    def _take(self, chunk: int) -> bool:
+    def _take_chunk(self, chunk: int) -> bool:
         """Whether a chunk agrees with its mark; if so, it is added to the values."""
         text = read_plain(self._mark(chunk))
         mark = None if text is None else unseal(text)
         if mark is None or mark.get("sweep") != self._sweep or mark.get("chunk") != chunk:
             return False
-        runs, arrays = self._part(chunk), {}
+        runs, arrays = self._runs_of(chunk), {}
         for name in self.layout:
             if os.path.lexists(file := self._file(name, chunk)) and not is_plain(file):
                 return False
@@ -196,7 +196,7 @@ class Store:
 
     def write(self, chunk: int, arrays: Mapping[str, NDArray[Any]], messages: Mapping[int, str]) -> None:
         """Writes the runs of a chunk to disk, then its mark."""
-        runs = self._part(chunk)
+        runs = self._runs_of(chunk)
         try:
             remove_plain(self._mark(chunk))
             for name in self.layout:
@@ -226,7 +226,7 @@ class Store:
         """The part that all marks of this sweep share."""
         return fingerprint([self.manifest[key] for key in ("model", "question", "versions")])
 
-    def _part(self, chunk: int) -> slice:
+    def _runs_of(self, chunk: int) -> slice:
         """The runs of a chunk."""
         size = self.manifest["chunk"]
         return slice(chunk * size, min((chunk + 1) * size, self.manifest["runs"]))
@@ -286,7 +286,7 @@ def _is_begun(path: Path) -> bool:
     return {p.name for p in path.iterdir()} <= {"appell"} and all(p.name == "done" for p in path.glob("appell/*"))
 
 
-def _earlier(path: Path, text: bytes) -> dict[str, Any] | None:
+def _refuse_earlier(path: Path, text: bytes) -> dict[str, Any] | None:
     """Refuses a manifest of an earlier version; None for one that is damaged."""
     try:
         record = json.loads(text)
@@ -300,7 +300,7 @@ def _earlier(path: Path, text: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _compare(path: Path, record: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+def _refuse_other_sweep(path: Path, record: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
     """Refuses a store of another model, question or version."""
     if record.get("format", 0) > STORE_FORMAT:
         raise ModelError(f"the store {path} was written by a newer appell ({record.get('versions', {}).get('appell')}); update")

@@ -142,7 +142,7 @@ def sweep(
         report = reporter(progress, 0, grid.runs)
         runs_made = sum(min(size, grid.runs - k * size) for k in finished)
         try:
-            for k, arrays, messages in _made(task, grid, size, remaining, client):
+            for k, arrays, messages in _chunks_made(task, grid, size, remaining, client):
                 if (arrays["status"] == Status.CANCELLED).any():
                     raise KeyboardInterrupt
                 opened.write(k, arrays, messages)
@@ -189,7 +189,7 @@ def _stored(name: Any, variable: Any) -> bool:
     return variable.dims[:1] == ("run",) and name not in ("run", "message") and not varied
 
 
-def _made(
+def _chunks_made(
     task: _Task, grid: Grid, size: int, remaining: list[int], client: Any
 ) -> Iterator[tuple[int, dict[str, Any], dict[int, str]]]:
     """Yields (chunk, arrays, messages) as chunks finish."""

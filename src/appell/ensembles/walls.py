@@ -38,17 +38,17 @@ def no_walls(run: Run) -> str | None:
 
 def wall_functions(run: Run, motion: Flow) -> WallFunctions | None:
     """The wall functions of a system; None if it has no walls."""
-    return _made(run.numeric_form, run.system, motion, run.policies.acceleration) if run.system.unilateral else None
+    return _functions(run.numeric_form, run.system, motion, run.policies.acceleration) if run.system.unilateral else None
 
 
 @remembered
-def _made(form: NormalForm, system: System, motion: Flow, policy: Policy) -> WallFunctions:
+def _functions(form: NormalForm, system: System, motion: Flow, policy: Policy) -> WallFunctions:
     """The wall functions, made once and remembered."""
     state = FlowState.full(form, motion.has_work)
     shapes = gap_shapes(face_table(system, form, state.size))
-    guards, impacts, hold = _guards(form, state), _blows(form, state), _hold(form, state)
+    guards, impacts, hold = _guards(form, state), _impacts(form, state), _contact(form, state)
     reactions = reaction_guards(form, policy)
-    settle, bounds = _settle(form, state), _bounds(form, state)
+    settle, bounds = _corrections(form, state), _bounds(form, state)
     return WallFunctions(guards, impacts, hold, settle, bounds, _lowest(form), shapes, reactions, form.nq + form.nv)
 
 
@@ -86,10 +86,10 @@ def _guards(form: NormalForm, state: FlowState) -> Fn:
     return make_fn("guards", inputs, {name: (value, (n,)) for name, value in values.items()})
 
 
-def _blows(form: NormalForm, state: FlowState) -> Fn:
+def _impacts(form: NormalForm, state: FlowState) -> Fn:
     """Δv_i = −(1 + e_i) ġ_i / (n_i K n_iᵀ) K n_iᵀ with K r = x: M x = r + Aᵀμ, A x = 0; the work is the jump of H."""
     e, rate = form["restitution"], form["g_d"]
-    rows = [_struck(form, state, -(1 + e[i]) * rate[i] * u) for i, u in enumerate(_responses(form))]
+    rows = [_jump_of_state(form, state, -(1 + e[i]) * rate[i] * u) for i, u in enumerate(_responses(form))]
     return make_fn("blows", inputs_of(form, state), {"dz": _stacked(rows, state)})
 
 
@@ -102,7 +102,7 @@ def _responses(form: NormalForm) -> list[Value]:
     return [responses[:nv, i] / (normals[i, :] @ responses[:nv, i]) for i in range(n)]
 
 
-def _struck(form: NormalForm, state: FlowState, dv: Value) -> Value:
+def _jump_of_state(form: NormalForm, state: FlowState, dv: Value) -> Value:
     """Δz of a jump of the velocities; its work is the jump of H."""
     blocks = [zeros(form.nq), dv]
     if state.has_work:
@@ -115,7 +115,7 @@ def _stacked(rows: list[Value], state: FlowState) -> tuple[Value, tuple[int, int
     return row_major(block_matrix([[row.T] for row in rows])), (len(rows), state.size)
 
 
-def _hold(form: NormalForm, state: FlowState) -> Fn:
+def _contact(form: NormalForm, state: FlowState) -> Fn:
     """Contact with one face: the term to add to ż for g̈_i = 0, the reaction Λ_i, and its rounding noise.
 
         Δa = −g̈_i u_i,   u_i = K n_iᵀ / (n_i K n_iᵀ)            Λ_i = −g̈_i / (n_i K n_iᵀ), which does the work Λ_i n_i v
@@ -137,12 +137,12 @@ def _hold(form: NormalForm, state: FlowState) -> Fn:
     return make_fn("hold", inputs, outputs)
 
 
-def _settle(form: NormalForm, state: FlowState) -> Fn:
+def _corrections(form: NormalForm, state: FlowState) -> Fn:
     """Newton's corrections onto one face: of positions, Δq = −g_i N u_i, and of velocities, Δv = −ġ_i u_i with its work."""
     responses = _responses(form)
     others = zeros(state.size - form.nq)
     positions = [column(-form["g"][i] * (form["N"] @ u), others) for i, u in enumerate(responses)]
-    velocities = [_struck(form, state, -form["g_d"][i] * u) for i, u in enumerate(responses)]
+    velocities = [_jump_of_state(form, state, -form["g_d"][i] * u) for i, u in enumerate(responses)]
     outputs = {"position": _stacked(positions, state), "velocity": _stacked(velocities, state)}
     return make_fn("settle", inputs_of(form, state), outputs)
 

@@ -148,7 +148,7 @@ class _Steps:
             if error > 1:
                 method = self.loop.method
                 return self._reject(abs(h), Status.OK, method.safety * error ** (-1 / (method.error_order + 1)))
-            z1, slope, defect = self._end(t1, z1)
+            z1, slope, defect = self._projected_end(t1, z1)
             if self.guard is not None:
                 state_inside = lambda t, z1=z1, slope=slope: self.method.dense(z1, slope, h)((t - self.t) / h)
                 if self.guard.alarms(self.t, t1, z1, state_inside):
@@ -171,7 +171,7 @@ class _Steps:
             return Status.OK
         return status or Status.STEP_TOO_SMALL
 
-    def _end(self, t1: float, z1: Array) -> tuple[Array, Array, float]:
+    def _projected_end(self, t1: float, z1: Array) -> tuple[Array, Array, float]:
         """The end state projected onto the constraints, its slope, and the residual before projection."""
         slope, projected, defect = self.method.end_slope, z1, 0.0
         if self.loop.project is not None:

@@ -102,7 +102,7 @@ class RankGuard:
             self.speed = float(np.linalg.norm(self.look(t + probe, dense(t + probe)).Y - start.Y)) / abs(probe)
         path = max(change, self.speed * abs(t1 - t))  # rows that turned all the way round are where they were
         if rank_may_turn(path, ends) and (rank_moved_far(path, ends) or turned(start, end)):
-            path_inside = self._way_inside(t, t1, path, end, dense)
+            path_inside = self._path_inside(t, t1, path, end, dense)
             if path_inside is None:
                 return True
             change = path_inside
@@ -111,7 +111,7 @@ class RankGuard:
         self.at = end
         return False
 
-    def _way_inside(self, t: float, t1: float, path: float, end: Look, dense: Callable[[float], Array]) -> float | None:
+    def _path_inside(self, t: float, t1: float, path: float, end: Look, dense: Callable[[float], Array]) -> float | None:
         """The path length of the rows through states inside a step; None if they turn between two of these, or σ dips there.
 
         way: at least the way that they are expected to go.

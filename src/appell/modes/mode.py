@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 FREE, HELD, ASLEEP = range(3)
 """The guard of a face: its distance g, its reaction Λ, or none (g = 0 wherever the closed ones are closed)."""
 OFF, STICK, SLIP = "off", "stick", "slip"
-"""What a friction does."""
+"""States of a friction."""
 
 
 class FrictionState(NamedTuple):

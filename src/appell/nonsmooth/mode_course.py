@@ -99,7 +99,7 @@ class ModeCourse:
 
     @property
     def friction(self) -> FrictionMemory:
-        """What the run remembers about its frictions."""
+        """The memory of the run about its frictions."""
         assert self.memory is not None
         return self.memory
 
@@ -108,7 +108,7 @@ class ModeCourse:
         return self.trace.mode
 
     def faces(self) -> Instant:
-        """The current state with its faces; cached for the last state asked for."""
+        """The current state with its faces; the last one is cached."""
         nq, nv, z = self.form.nq, self.form.nv, self.trace.z
         key = (self.trace.t, z[: nq + nv].tobytes(), self.p.tobytes())
         if self._last is None or self._last[0] != key:

@@ -83,7 +83,7 @@ TRANSITIONS: dict[Ending, Callable[[ModeCourse, Ending, int], Happened | None]] 
     Ending.STALL: lambda course, kind, number: course.laws.stall(course, kind),
     Ending.STANDSTILL: lambda course, kind, number: course.laws.stall(course, kind),
 }
-"""What to do at each kind of ending, given the number of its face, friction or row; the result is the input of `settle`."""
+"""The transition after each ending, given the number of its face, friction or row; the result is the input of `settle`."""
 
 
 __all__ = ["TRANSITIONS", "change"]

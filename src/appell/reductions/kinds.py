@@ -109,7 +109,7 @@ ACCUMULATORS: dict[str, Accumulator] = {
         jump="many_reduce_impacts(s, lanes, {r});",
     ),
 }  # fmt: skip
-"""What a part may be, by name."""
+"""The accumulators of parts, by name."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ BUILT_IN = frozenset(KINDS)
 
 
 def meaning(reduction: Any) -> Any:
-    """What a reduction computes, for digests; the kind alone is enough only for those that come with the library."""
+    """The meaning of a reduction, for digests; the kind alone is enough only for those that come with the library."""
     if reduction.kind in BUILT_IN:
         return reduction
     kind = KINDS[reduction.kind]

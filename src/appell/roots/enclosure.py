@@ -32,7 +32,7 @@ class Interval(NamedTuple):
     hi: Array
 
 
-def _out(lo: Any, hi: Any, ulps: float = EPSILON) -> Interval:
+def _widened(lo: Any, hi: Any, ulps: float = EPSILON) -> Interval:
     """[lo, hi], widened by the rounding of its ends."""
     return Interval(lo - ulps * np.abs(lo), hi + ulps * np.abs(hi))
 
@@ -46,16 +46,16 @@ def _corners(*values: Array) -> Interval:
     """The hull of the values at the corners of a box; the whole line where one of them is not a number."""
     total = sum(values)
     lowest, highest = np.minimum.reduce(values), np.maximum.reduce(values)
-    return _unless(np.isnan(total), _out(lowest, highest, FUNCTION_ULPS))
+    return _unless(np.isnan(total), _widened(lowest, highest, FUNCTION_ULPS))
 
 
 def _mul(x: Interval, y: Interval) -> Interval:
     products = (x.lo * y.lo, x.lo * y.hi, x.hi * y.lo, x.hi * y.hi)
-    return _unless(np.isnan(sum(products)), _out(np.minimum.reduce(products), np.maximum.reduce(products)))
+    return _unless(np.isnan(sum(products)), _widened(np.minimum.reduce(products), np.maximum.reduce(products)))
 
 
 def _inv(x: Interval) -> Interval:
-    return _unless(~((x.lo > 0) | (x.hi < 0)), _out(1 / x.hi, 1 / x.lo))
+    return _unless(~((x.lo > 0) | (x.hi < 0)), _widened(1 / x.hi, 1 / x.lo))
 
 
 def _fabs(x: Interval) -> Interval:
@@ -65,7 +65,7 @@ def _fabs(x: Interval) -> Interval:
 
 def _sq(x: Interval) -> Interval:
     a = _fabs(x)
-    return _out(a.lo * a.lo, a.hi * a.hi)
+    return _widened(a.lo * a.lo, a.hi * a.hi)
 
 
 def _neg(x: Interval) -> Interval:
@@ -119,7 +119,7 @@ def _rises(f: Callable[[Array], Array], least: float = -np.inf, most: float = np
 
     def over(x: Interval) -> Interval:
         lo, hi = f(np.maximum(x.lo, least)), f(np.minimum(x.hi, most))
-        return _unless(~(lo <= hi), _out(lo, hi, FUNCTION_ULPS))
+        return _unless(~(lo <= hi), _widened(lo, hi, FUNCTION_ULPS))
 
     return over
 
@@ -128,7 +128,7 @@ def _tan(x: Interval) -> Interval:
     """tan between two poles; the whole line where there may be one."""
     pole = np.floor(x.lo / np.pi + 0.5) != np.floor(x.hi / np.pi + 0.5)
     pole |= ~(np.maximum(np.abs(x.lo), np.abs(x.hi)) < PERIOD_UNRESOLVED) | (np.tan(x.lo) > np.tan(x.hi))
-    return _unless(pole, _out(np.tan(x.lo), np.tan(x.hi), FUNCTION_ULPS))
+    return _unless(pole, _widened(np.tan(x.lo), np.tan(x.hi), FUNCTION_ULPS))
 
 
 def _pow(x: Interval, y: Interval) -> Interval:
@@ -151,7 +151,7 @@ def _fmod(x: Interval, y: Interval) -> Interval:
     """The remainder with the sign of x: exact on one branch, otherwise the range of the remainder."""
     m = np.maximum(np.abs(y.lo), np.abs(y.hi))
     one_branch = (y.lo == y.hi) & ((x.lo >= 0) | (x.hi <= 0)) & (np.trunc(x.lo / m) == np.trunc(x.hi / m))
-    inner = _out(np.fmod(x.lo, m), np.fmod(x.hi, m), FUNCTION_ULPS)
+    inner = _widened(np.fmod(x.lo, m), np.fmod(x.hi, m), FUNCTION_ULPS)
     low, high = np.where(x.lo >= 0, 0.0, -m), np.where(x.hi <= 0, 0.0, m)
     return Interval(np.where(one_branch, inner.lo, low), np.where(one_branch, inner.hi, high))
 
@@ -161,7 +161,7 @@ def _remainder(x: Interval, y: Interval) -> Interval:
     m = np.maximum(np.abs(y.lo), np.abs(y.hi))
     lo, hi = x.lo - m * np.rint(x.lo / m), x.hi - m * np.rint(x.hi / m)
     one_branch = (y.lo == y.hi) & (np.rint(x.lo / m) == np.rint(x.hi / m)) & (lo <= hi)
-    inner = _out(lo, hi, FUNCTION_ULPS)
+    inner = _widened(lo, hi, FUNCTION_ULPS)
     return Interval(np.where(one_branch, inner.lo, -m / 2), np.where(one_branch, inner.hi, m / 2))
 
 
@@ -181,8 +181,8 @@ def _point(x: Any) -> Interval:
 ZERO = _point(np.float64(0.0))
 
 OPERATIONS: dict[str, Callable[..., Interval]] = {
-    "add": lambda x, y: _out(x.lo + y.lo, x.hi + y.hi),
-    "sub": lambda x, y: _out(x.lo - y.hi, x.hi - y.lo),
+    "add": lambda x, y: _widened(x.lo + y.lo, x.hi + y.hi),
+    "sub": lambda x, y: _widened(x.lo - y.hi, x.hi - y.lo),
     "mul": _mul,
     "div": lambda x, y: _mul(x, _inv(y)),
     "neg": _neg,
@@ -191,7 +191,7 @@ OPERATIONS: dict[str, Callable[..., Interval]] = {
     "inv": _inv,
     "fabs": _fabs,
     "sign": _sign,
-    "sqrt": lambda x: _unless(~(x.hi >= 0), _out(np.sqrt(np.maximum(x.lo, 0.0)), np.sqrt(x.hi))),
+    "sqrt": lambda x: _unless(~(x.hi >= 0), _widened(np.sqrt(np.maximum(x.lo, 0.0)), np.sqrt(x.hi))),
     "fmin": lambda x, y: Interval(np.minimum(x.lo, y.lo), np.minimum(x.hi, y.hi)),
     "fmax": lambda x, y: Interval(np.maximum(x.lo, y.lo), np.maximum(x.hi, y.hi)),
     "lt": lambda x, y: _truth(x.hi < y.lo, x.lo >= y.hi),

@@ -203,8 +203,8 @@ class GuardAlong:
         middle, left, k = self._rate_near(look.c), self._rate_near(look.a), second.lo
         lo = max(rate.lo, middle.lo - change, left.lo + 2 * w * min(k, 0.0))
         hi = min(rate.hi, middle.hi + change, left.hi + 2 * w * max(second.hi, 0.0))
-        about = min(_least(look.gc, middle.lo, k, w), _least(look.gc, -middle.hi, k, w))
-        return max(about, _least(self._level(g, look.a), left.lo, k, 2 * w)), RateBounds(*_outwards(lo, hi))
+        about = min(_least_of_parabola(look.gc, middle.lo, k, w), _least_of_parabola(look.gc, -middle.hi, k, w))
+        return max(about, _least_of_parabola(self._level(g, look.a), left.lo, k, 2 * w)), RateBounds(*_outwards(lo, hi))
 
     def _second_over(self, a: float, b: float) -> tuple[RateBounds, bool]:
         """g̈ over [a, b], and whether g, ġ and it do not jump."""
@@ -295,7 +295,7 @@ def _outwards(lo: float, hi: float) -> tuple[float, float]:
     return lo - EPSILON * abs(lo), hi + EPSILON * abs(hi)
 
 
-def _least(value: float, slope: float, bend: float, reach: float) -> float:
+def _least_of_parabola(value: float, slope: float, bend: float, reach: float) -> float:
     """The minimum of value + slope x + bend x²/2 over 0 <= x <= reach, minus its own rounding error."""
     end = value + reach * (slope + 0.5 * bend * reach)
     vertex = value - 0.5 * slope**2 / bend if bend > 0 and 0 < -slope < reach * bend else value

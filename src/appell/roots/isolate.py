@@ -59,7 +59,7 @@ def isolated(
     parts: list[Isolated] = []
     while len(step):
         p_here = p[:, step] if p.ndim == 2 else p[:, None]
-        g, rate, middle, smooth = _over(fn, c[:, :, step], t[step], h[step], p_here, a, b)
+        g, rate, middle, smooth = _bounds_over(fn, c[:, :, step], t[step], h[step], p_here, a, b)
         w = (b - a) / 2
         slope = np.maximum(np.abs(rate.lo), np.abs(rate.hi))
         positive = (g.lo > 0) | (smooth & (middle > slope * w))
@@ -78,7 +78,7 @@ def isolated(
     return Isolated(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def _over(fn: Fn, c: Array, t: Array, h: Array, p: Array, a: Array, b: Array) -> tuple[Interval, Interval, Array, Bools]:
+def _bounds_over(fn: Fn, c: Array, t: Array, h: Array, p: Array, a: Array, b: Array) -> tuple[Interval, Interval, Array, Bools]:
     """Intervals of g and of its rate in s, g in the middle, and whether it does not jump, (k,) each."""
     z, zd = StepPolynomial(c, 0.0, 1.0).over(a, b)
     m = (a + b) / 2

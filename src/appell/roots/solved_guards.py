@@ -145,12 +145,12 @@ def solution_over(values: Interval, rates: Interval, n: int) -> tuple[Interval, 
         Q = np.abs(np.eye(n) - C @ A) + np.abs(C) @ A_off
         inverse, bounded = _inverses(np.where(sound[:, None, None], np.eye(n) - Q, np.eye(n)))
         bounded &= sound & regular & (inverse >= 0).all(axis=(1, 2))  # I − Q is an M-matrix
-        y = _within(C, A, A_off, inverse, b, b_off, bounded)
+        y = _solution_bounds(C, A, A_off, inverse, b, b_off, bounded)
         (K_d, b_d), (K_off, d_off) = split((rates.lo + rates.hi) / 2), split((rates.hi - rates.lo) / 2)
         y_middle, y_radius = (y.lo.T + y.hi.T) / 2, (y.hi.T - y.lo.T) / 2
         right = b_d - _times(K_d, y_middle)
         right_off = d_off + _times(np.abs(K_d), y_radius) + _times(K_off, np.abs(y_middle) + y_radius)
-        return y, _within(C, A, A_off, inverse, right, right_off, bounded)
+        return y, _solution_bounds(C, A, A_off, inverse, right, right_off, bounded)
 
 
 def _times(A: Array, x: Array) -> Array:
@@ -166,7 +166,7 @@ def _inverses(A: Array) -> tuple[Array, Truths]:
     return inverse / np.where(size > 0, size, 1.0)[:, None, :], regular & np.isfinite(inverse).all(axis=(1, 2))
 
 
-def _within(C: Array, A: Array, A_off: Array, inverse: Array, b: Array, b_off: Array, bounded: Truths) -> Interval:
+def _solution_bounds(C: Array, A: Array, A_off: Array, inverse: Array, b: Array, b_off: Array, bounded: Truths) -> Interval:
     """y₀ ± (I − Q)⁻¹ |C(b − K y₀)|; the whole line where that is no bound."""
     y = _times(C, b)
     residual = np.abs(_times(C, b - _times(A, y))) + _times(np.abs(C), b_off + _times(A_off, np.abs(y)))

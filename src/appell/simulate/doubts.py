@@ -82,7 +82,7 @@ def _surely_fine(motion: Motion, chosen: NDArray[np.intp], fixed_step: bool) -> 
 
 
 def _within_bounds(values: Mapping[str, Array], motion: Motion, work_done: Array, fixed_step: bool) -> bool:
-    """The same from the outputs of the normal form at the origin and at the samples, and from the work done until then."""
+    """`_surely_fine` from the outputs of the normal form at the origin and at the samples, and the work done until then."""
     rtol, steps = motion.tolerances["rtol"], max(10, motion.statistics.get("steps", 0))
     for f in ("f0", "f1"):
         if f in values and values[f].size:

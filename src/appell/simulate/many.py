@@ -44,7 +44,7 @@ class Advanced(NamedTuple):
 
 def fitting_method(run: Run, periods: int) -> str:
     """ "taylor" for small smooth systems and much work, else "dop853"."""
-    if run.backend != "c" or periods < SERIES_FROM or _alone(run.system):
+    if run.backend != "c" or periods < SERIES_FROM or _one_by_one(run.system):
         return "dop853"
     motion = flow(run.form, run.policies, work=False)
     if not isinstance(motion.rhs, Fn) or motion.rhs.operations > SERIES_SIZE:
@@ -64,15 +64,15 @@ def _has_series(motion: Flow) -> bool:
     return True
 
 
-def _jumps(system: System) -> bool:
+def _forces_jump(system: System) -> bool:
     """Whether forces jump with positions, at surfaces that are located."""
     sides = sided(system)
     return sides is not None and sides.jumps
 
 
-def _alone(system: System) -> bool:
+def _one_by_one(system: System) -> bool:
     """Whether each run is made by itself, because of modes, maps, stops or sides."""
-    return bool(system.frictions or system.resets or breaks_of(system)) or _jumps(system)
+    return bool(system.frictions or system.resets or breaks_of(system)) or _forces_jump(system)
 
 
 def _bare_loop(run: Run, method: str) -> Loop:
@@ -99,7 +99,7 @@ class Many:
         self.task = Task(
             t0=0.0, z0=np.zeros(self.nz), t_end=1.0, p=run.p, rtol=rtol, atol=atol, max_steps=max_steps, keep_steps=False
         )
-        loop = None if _alone(run.system) else _bare_loop(run, method)
+        loop = None if _one_by_one(run.system) else _bare_loop(run, method)
         self.call = LoopCall(loop, self.task, self.task.trace()) if isinstance(loop, CLoop) else None
         if self.call is not None:
             self.call.give_room(EVENTS_BETWEEN_LOOKS)

@@ -73,7 +73,7 @@ def motion_of(
         notes=(*run.notes, *trace.notes),
     )  # fmt: skip
     if trace.status in AS_ASKED:
-        notes, about_ranks = _ranks(begun, trace)
+        notes, about_ranks = _rank_findings(begun, trace)
         reasons = [*about_ranks, *jumps_crossed(motion), *doubts]
         motion = _with_doubts(motion, notes, reasons, fixed_step=task.fixed_step is not None)
     if trace.status is Status.CORNER:
@@ -94,7 +94,7 @@ def _remedy(status: Status, method: str) -> str:
     return "" if method == "radau" else "; if the system is stiff, use method='radau'"
 
 
-def _ranks(started: StartedRun, trace: Trace) -> tuple[list[Note], list[str]]:
+def _rank_findings(started: StartedRun, trace: Trace) -> tuple[list[Note], list[str]]:
     """Notes about the rank of the rows at the steps of a run that the rank guard did not watch, or not in contact."""
     if not started.run.form.m or (started.guarded and not trace.modes):
         return [], []

@@ -45,7 +45,7 @@ ONE_CROSSING = 3
 """Steps within which rows that turn several times lose rank once: near that point their values are noise."""
 
 STEPS_BEFORE_PARTING = 3
-"""Steps before rows on velocities vanish at which it is asked whether motions part there: t* is known to a part of a step."""
+"""Steps before rows on velocities vanish at which γ is computed: t* is known to a part of a step."""
 
 VELOCITY_NOISE = 1e-8
 """Fraction of the velocity that all kinetic energy would give a coordinate, below which its own velocity is rounding."""
@@ -106,7 +106,7 @@ class _RankSurvey:
         dependent = np.flatnonzero((rank_digits_lost(least, least.max()) | ~(least > 0)) & steps)
         if len(dependent):
             doubts.append(
-                self._said("are dependent within rounding", float(self.t[int(seen.at[dependent[0]])]), seen.Y[dependent[0]])
+                self._sentence("are dependent within rounding", float(self.t[int(seen.at[dependent[0]])]), seen.Y[dependent[0]])
             )
         beyond_rank = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
         risen = rank_risen(beyond_rank, self.along.noise) & steps
@@ -128,15 +128,15 @@ class _RankSurvey:
                     f", and many motions leave this point (they part as |t − t*|^{crossing.gamma:.3g}): one of them was"
                     " followed"
                 )
-                doubts.append(self._said("vanish with the velocities", crossing.time, crossing.Y) + remark)
+                doubts.append(self._sentence("vanish with the velocities", crossing.time, crossing.Y) + remark)
             elif not crossing.smooth:
                 jump = ", and the velocities jump: the motion may have changed branch"
-                doubts.append(self._said("lose rank", crossing.time, crossing.Y) + jump)
+                doubts.append(self._sentence("lose rank", crossing.time, crossing.Y) + jump)
             elif not crossing.meets:
                 miss = (
                     ", where branches of the motion miss each other closely; with steps of this size it may have changed branch"
                 )
-                doubts.append(self._said("come close to losing rank", crossing.time, crossing.Y) + miss)
+                doubts.append(self._sentence("come close to losing rank", crossing.time, crossing.Y) + miss)
             else:
                 text = (
                     f"change point at t = {crossing.time:.6g}: constraints ({', '.join(names)}) lose rank, and branches of the"
@@ -145,7 +145,7 @@ class _RankSurvey:
                 notes.append(Note(text, time=crossing.time, kind="change point", constraints=tuple(names)))
         return notes, doubts
 
-    def _said(self, verb: str, time: float, Y: Array) -> str:
+    def _sentence(self, verb: str, time: float, Y: Array) -> str:
         """A sentence about the rows of the combination that vanishes."""
         return f"the constraints ({', '.join(self.along.names_of(Y))}) {verb} at t = {time:.6g}, a singular configuration"
 
@@ -175,15 +175,19 @@ class _RankSurvey:
                     continue
                 fraction = least[k] / max(least[k] + least[k + 1], 1e-300)  # a row that is turned round vanishes linearly
                 vanished = time_at(low + fraction * (high - low)) if reversed_ else time
-                meets = not reversed_ or self._meets(int(k))
-                losses.append(_Crossing(time, Y[j], self._smooth(int(low)), self._growth(int(low), seen.Y[k], vanished), meets))
+                meets = not reversed_ or self._branches_meet(int(k))
+                losses.append(
+                    _Crossing(
+                        time, Y[j], self._velocities_continuous(int(low)), self._growth(int(low), seen.Y[k], vanished), meets
+                    )
+                )
         return losses
 
     def _least_turn(self, Y_a: Array, Y_b: Array) -> float:
         """min Re eig(Y⁺ Y′): negative where a combination of rows was reversed."""
         return float(turns(singular(Y_a, economical=True), Y_b, self.rank).min())
 
-    def _meets(self, k: int) -> bool:
+    def _branches_meet(self, k: int) -> bool:
         """Whether branches meet at the loss of rank between the k-th place and the next one; True if that cannot be told."""
         form, (low, high) = self.run.form, self.along.seen.at[k : k + 2]
         if self.along.gamma or self.along.metric is not None or not np.all(form.levels == 0):
@@ -217,7 +221,7 @@ class _RankSurvey:
         by_energy = np.sqrt(np.maximum(energy, 0.0) / np.maximum(np.diag(M), 1e-300))
         return np.maximum(np.abs(self.v).max(axis=0), np.maximum(VELOCITY_NOISE * by_energy, 1e-300))
 
-    def _smooth(self, i: int) -> bool:
+    def _velocities_continuous(self, i: int) -> bool:
         """Whether the velocities change across the steps next to i as fast as nearby; impacts end what is compared."""
         last, u = len(self.t) - 1, self.v / self._size
         low = i - 1 if i and not self._blow_within(i - 1, i) else i

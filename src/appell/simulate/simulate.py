@@ -163,7 +163,7 @@ def simulate(
     bar = reporter(checked_progress(progress), t0, t1)
     q, v = read(model, {} if start is None else start)
     reader = None if control is None and rate is None else Reader(model, control, rate)
-    run = _ready(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
+    run = _ready_run(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' runs many motions at once: use ap.simulate_many")
     started = started_run(run, request, q, v)
@@ -184,7 +184,7 @@ def simulate(
         watched = KeepLoop(
             watched, keeping, started.run, started.flow, request.method, started.loop, settings, legs=bool(request.stops)
         )
-    trace = driven(_under(reader, watched, started), started.task, bar, dry_friction(model.forces), origin)
+    trace = driven(_controlled(reader, watched, started), started.task, bar, dry_friction(model.forces), origin)
     seconds = time.perf_counter() - clock
     doubts = unconfirmed(started, trace, origin) if reader is None else []  # a control must not be called twice
     if keeping is not None and trace.status in AS_ASKED:
@@ -238,7 +238,7 @@ def _watching_stiffness(started: StartedRun) -> AutoLoop:
     return AutoLoop(started.loop, implicit, started.flow)
 
 
-def _ready(
+def _ready_run(
     system: System | Run, parameters: Mapping[Any, Any] | None, backend: str, inputs: Mapping[Any, float], fold: bool
 ) -> Run:
     """The system with its parameters, and with the inputs that a control returns at the start, which are never folded."""
@@ -267,7 +267,7 @@ def _with_inputs(run: Run, inputs: Mapping[Any, float]) -> Run:
     return replace(run, fold=tuple(i for i in run.fold if i not in free)) if free else run
 
 
-def _under(reader: Reader | None, loop: Loop, started: StartedRun) -> Loop:
+def _controlled(reader: Reader | None, loop: Loop, started: StartedRun) -> Loop:
     """The loop with the control applied, if one is given."""
     return loop if reader is None else SampledLoop(loop, started.run, started.flow, reader)
 

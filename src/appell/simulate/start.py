@@ -63,7 +63,7 @@ def read(system: System, start: Mapping[Any, Any]) -> tuple[Array, Array]:
     for key, value in start.items():
         index = index_of.get(key)
         if index is None and (index := index_of.get(name_in(key))) is None:
-            raise ModelError(_unknown(system, key))
+            raise ModelError(_unknown_message(system, key))
         if index in named:
             raise ModelError(f"the start value of {text_of(key)} is given twice, by symbol and by name")
         named.add(index)
@@ -80,7 +80,7 @@ def _states_of(system: System) -> tuple[Mapping[Any, int], tuple[str, ...], Arra
     return index_of, tuple(f"the start value of {s}" for s in symbols), np.array([s.start for s in symbols], dtype=float)
 
 
-def _unknown(system: System, key: Any) -> str:
+def _unknown_message(system: System, key: Any) -> str:
     """The message for a start that names something that is no state."""
     names = ", ".join(map(str, (*system.positions, *system.velocities)))
     rates = [q for q in system.positions if name_in(key) == f"{q}.d"]
@@ -97,7 +97,7 @@ def check(
 ) -> tuple[Array, Array, float]:  # fmt: skip
     """(q, v) on the constraints and how far they moved; `ConstraintError` where that would be more than rounding. Behind a wall
     by `atol` is on it."""
-    _inside(system, form, p, t, q, v, atol)
+    _refuse_outside(system, form, p, t, q, v, atol)
     for ball, group in zip(system.quaternions, form.quaternions, strict=True):
         size = float(np.linalg.norm(q[list(group)]))
         if not abs(size - 1) <= START_RESIDUAL:
@@ -112,13 +112,13 @@ def check(
         return q, v, 0.0
     violations = residuals_from(form, blocks, q, v)
     if not violations.relative <= START_RESIDUAL:
-        raise ConstraintError(_how_far(form, violations))
+        raise ConstraintError(_violation_message(form, violations))
     q_new, v_new = project(form, t, q, v, p)
     moved = float(np.abs(np.concatenate([q_new - q, v_new - v])).max(initial=0.0))
     return q_new, v_new, moved
 
 
-def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array, atol: float) -> None:
+def _refuse_outside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: Array, atol: float) -> None:
     """Refuses a start behind a wall, or where a wall has no normal."""
     if not system.unilateral:
         return
@@ -141,11 +141,11 @@ def _inside(system: System, form: NormalForm, p: Array, t: float, q: Array, v: A
                     " is not finite; start elsewhere, or write the function without a tip or a root there"
                 )
             raise ConstraintError(
-                f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; {_other_side(face, g)}"
+                f"the start violates '{face.name}': {face.function} >= 0 does not hold, it is {g:.6g}; {_remedy(face, g)}"
             )
 
 
-def _other_side(face: Face, g: float) -> str:
+def _remedy(face: Face, g: float) -> str:
     """The remedy for a start outside a face; for a pair of numeric stops, their values."""
     source = face.source
     if not isinstance(source, Between) or not (source.lower.is_number and source.upper.is_number):
@@ -157,7 +157,7 @@ def _other_side(face: Face, g: float) -> str:
     )
 
 
-def _how_far(form: NormalForm, violations: Residuals) -> str:
+def _violation_message(form: NormalForm, violations: Residuals) -> str:
     """The message for a start off the constraints: the row that it misses most."""
     linear = [row for row in form.rows if row.linear]
     rows = [("position", row, f) for row, f in zip([r for r in linear if r.level == 0], violations.f0, strict=True)]
@@ -228,8 +228,8 @@ def consistent(
     if not violations.relative <= START_RESIDUAL:
         condition = f" while holding {', '.join(fixed)}" if fixed else ""
         raise ConstraintError(
-            f"no state on the constraints was found near this start{condition}: {_how_far(form, violations).split('. Use')[0]}."
-            " Start closer to one, or hold fewer values"
+            f"no state on the constraints was found near this start{condition}:"
+            f" {_violation_message(form, violations).split('. Use')[0]}. Start closer to one, or hold fewer values"
         )
     return dict(zip((*system.positions, *system.velocities), map(float, (*q, *v)), strict=True))
 

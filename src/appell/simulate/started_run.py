@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class StartedRun:
-    """What the request becomes at an initial state.
+    """A request at an initial state: a run that is ready to start.
 
     run: with the ranks of its rows there. loop: without stops. start: on the constraints, `moved` from the given state.
     sizes: scales of the rows, (m,). guarded: whether the loop notices every loss of rank on the way.

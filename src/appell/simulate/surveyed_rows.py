@@ -41,7 +41,7 @@ CHANGED_WHOLLY = 0.9
 
 
 @dataclass
-class _Looks:
+class _SurveyedPlaces:
     """Rows at some places of a motion: at (k,), the places, ascending; Y (k, n, m); σ (k, m).
 
     A place i + s is the fraction s of the step from the state i to the next one.
@@ -61,13 +61,13 @@ class SurveyedRows:
         self.rank, self.gamma = policy.rank, policy.gamma
         self.metric = np.diag(policy.metric) if policy.metric else None
         blocks = run.form.select("M", "A", "A_size")(t[0], q[0], v[0], run.p)
-        space = RowSpace.of(self._weight(blocks["M"], blocks["A"]), blocks["A"], blocks["A_size"])
+        space = RowSpace.of(self._metric(blocks["M"], blocks["A"]), blocks["A"], blocks["A_size"])
         self.w, self.noise = space.s, max(10 * space.noise, 100 * ROUNDINGS)
         self.names = [row.constraint.name for row in run.form.rows if row.linear]
-        self.seen = _Looks(np.zeros(0), np.zeros((0, *blocks["A"].T.shape)), np.zeros((0, len(blocks["A"]))))
+        self.seen = _SurveyedPlaces(np.zeros(0), np.zeros((0, *blocks["A"].T.shape)), np.zeros((0, len(blocks["A"]))))
         self.hidden: float | None = None  # the time of a step in which rows turn too often to be examined
 
-    def _weight(self, M: Array, A: Array) -> Array:
+    def _metric(self, M: Array, A: Array) -> Array:
         """The metric of the rows: M, M + γAᵀA for massless coordinates, or that of the policy."""
         if self.metric is not None:
             return np.broadcast_to(self.metric, M.shape).copy()
@@ -93,7 +93,7 @@ class SurveyedRows:
     def turning_rows(self, at: Array) -> Array:
         """Y at places, (k, n, m)."""
         blocks = self.run.evaluate(*self.states(at), ("M", "A"))
-        M, A = np.array(self._weight(blocks["M"], blocks["A"])), blocks["A"] / self.w[:, None]
+        M, A = np.array(self._metric(blocks["M"], blocks["A"])), blocks["A"] / self.w[:, None]
         finite = np.isfinite(M).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2))
         if not finite.all():
             M[~finite], A[~finite] = np.eye(M.shape[-1]), 1.0
@@ -120,7 +120,7 @@ class SurveyedRows:
             join = lambda a, b: np.concatenate([a, b])[order]
             for cached in ("turned", "way"):
                 self.__dict__.pop(cached, None)
-            self.seen = _Looks(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
+            self.seen = _SurveyedPlaces(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
 
     @property
     def least(self) -> Array:
@@ -153,7 +153,7 @@ class SurveyedRows:
         sampled = np.union1d(others[longest], others[:: max(1, len(others) // SPEEDS_MEASURED)])
         path = change.copy()
         for group in (np.union1d(np.flatnonzero(chosen), sampled), others):
-            path[group] = np.maximum(change[group], self._way_at_speed(group))
+            path[group] = np.maximum(change[group], self._path_at_speed(group))
             if not rank_moved_far(path[sampled], sigma[sampled]).any():
                 break
         return path
@@ -163,7 +163,7 @@ class SurveyedRows:
         times = lambda places: np.interp(places, np.arange(len(self.t)), self.t)
         return np.abs(times(end) - times(begin))
 
-    def _way_at_speed(self, k: NDArray[np.intp]) -> Array:
+    def _path_at_speed(self, k: NDArray[np.intp]) -> Array:
         """The path length of the rows between points k and k + 1, at the larger of their speeds there; 0 in an impact."""
         low, high = self.seen.at[k], self.seen.at[k + 1]
         probe, ends = RANK_PROBE * np.minimum(high - low, 1.0), np.concatenate([k, k + 1])

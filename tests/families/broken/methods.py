@@ -116,7 +116,7 @@ BREAKAGES = [
     Breakage(
         "the survey of rank takes branches that miss each other for branches that meet",
         "simulate/rank_survey.py",
-        "meets = not reversed_ or self._meets(int(k))",
+        "meets = not reversed_ or self._branches_meet(int(k))",
         "meets = True",
         {
             "change_points.change_points_that_no_guard_watches": (0, 4, 6),

@@ -66,7 +66,7 @@ def _start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float, Array, A
 
 
 def _compiled_start(loop: FrictionLoop, task: Task, of_v: Array) -> tuple[float, Array, Array] | None:
-    """The same by compiled code; None if there is none, or what it meets is not clear."""
+    """`_start` by compiled code; None if there is none, or if it leaves the case to Python."""
     if loop.compiled is None:
         return None
     nv, out, pointer = loop.form.nv, np.empty(1 + loop.form.nv + loop.functions.layout.rows), loop.compiled.ffi.from_buffer
@@ -94,7 +94,7 @@ class FrictionInstant:
 
 @dataclass
 class FrictionMemory:
-    """What one run remembers about its frictions.
+    """The memory of one run about its frictions.
 
     atol: the smallest of the task. speed: (parts,) the largest terms of each slip so far. level: (frictions,) slip of each pair
     below which it may have stopped; it never falls within a mode. bounced: face → time at which the bounces that are not

@@ -73,7 +73,7 @@ class FrictionLayout:
 
     @property
     def data(self) -> int:
-        """How many numbers encode a mode: act (rows), slide, sign, fixed (frictions), direction (parts)."""
+        """The count of the numbers that encode a mode: act (rows), slide, sign, fixed (frictions), direction (parts)."""
         return self.rows + 3 * self.count + sum(self.parts)
 
 

@@ -115,8 +115,7 @@ class GuardWatch:
         return [(position, eps) for position, eps in positions if position is not None]
 
     def zero(self, guard: ModeGuard) -> float:
-        """What the watched quantity is where the guard is zero: the slip at which a pair stops; just below 0 for a coefficient.
-        """
+        """The watched quantity where the guard is zero: the slip at which a pair stops; just below 0 for a coefficient."""
         layout, (kind, i) = self.own, guard
         if kind == STOP and layout.parts[i] > 1:
             return float(self.level[i])

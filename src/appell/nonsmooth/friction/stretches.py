@@ -99,7 +99,7 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
 def _sampled_states(course: ModeCourse, repeat: Task, times: Array) -> tuple[Array, Array]:
     """The times at which guards are sampled inside the steps, and the states there."""
     *_, sampled = course.loop.plain.run(replace(repeat, times=times))
-    if sampled.passed < len(times):  # a step in which no guard was looked at must not be kept
+    if sampled.passed < len(times):  # steps in which no guard was evaluated must not count
         raise RunEnded(sampled.status)
     return times, sampled.z_times
 

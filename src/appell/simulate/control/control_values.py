@@ -73,10 +73,10 @@ class Reader:
     def ask(self, t: float, q: Array, v: Array) -> list[float]:
         """The values of the inputs, in the order of `inputs`."""
         answer = self.control(t, q, v)
-        quick = self._quick(answer) if type(answer) is dict and tuple(answer) == self.usual else None
+        quick = self._usual_values(answer) if type(answer) is dict and tuple(answer) == self.usual else None
         return self._ordered(answer, t) if quick is None else quick
 
-    def _quick(self, answer: dict[Any, Any]) -> list[float] | None:
+    def _usual_values(self, answer: dict[Any, Any]) -> list[float] | None:
         """The values of a result with the usual keys, if they are valid."""
         try:
             values = [float(value) for value in answer.values()]
@@ -104,13 +104,13 @@ class Reader:
             raise ModelError(f"the control returned {type(answer).__name__} at t = {t:g}; it must map inputs to values")
         values = {}
         for key, value in answer.items():
-            index = self._place(key)
+            index = self._index_of(key)
             if index in values:
                 raise ModelError(f"the control gives '{text_of(key)}' twice at t = {t:g}, by symbol and by name")
             values[index] = self._number(index, value, t)
         return values
 
-    def _place(self, key: Any) -> int:
+    def _index_of(self, key: Any) -> int:
         """The index of a parameter by symbol or name."""
         index = self.places.get(key)
         index = self.places.get(text_of(key)) if index is None else index

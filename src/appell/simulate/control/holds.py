@@ -73,14 +73,14 @@ class Holds:
             self.trace.next_step = min(self.trace.next_step, self.interval)
 
     @property
-    def _walled(self) -> FaceLoop | None:
+    def _face_loop(self) -> FaceLoop | None:
         return self.loop if isinstance(self.loop, FaceLoop) else None
 
     def _loop(self, contacts: tuple[int, ...]) -> Loop:
         """The loop with some faces in contact."""
-        if self._walled is None:
+        if self._face_loop is None:
             return self.loop
-        return self._walled.in_mode(mode_of(self._instant(), contacts) if contacts else FLIGHT)
+        return self._face_loop.in_mode(mode_of(self._instant(), contacts) if contacts else FLIGHT)
 
     def _enter(self) -> Hold | None:
         """The hold for the current mode, from the current state; None if there is none."""
@@ -105,7 +105,7 @@ class Holds:
         """The faces in contact, if it rests on no others; None before the first interval has determined them."""
         if not self.open:
             return None
-        if self._walled is None:
+        if self._face_loop is None:
             return ()
         return self.trace.mode.closed if self.trace.modes and not self.trace.mode.asleep else None
 
@@ -116,8 +116,8 @@ class Holds:
         return Hold(loop, task, self.trace, self.p, self.interval)
 
     def _instant(self) -> Instant:
-        assert self._walled is not None
-        form, trace = self._walled.compiled.form, self.trace
+        assert self._face_loop is not None
+        form, trace = self._face_loop.compiled.form, self.trace
         q, v = trace.z[: form.nq].copy(), trace.z[form.nq : form.nq + form.nv].copy()
         return Instant.at(form, trace.t, q, v, self.p)
 

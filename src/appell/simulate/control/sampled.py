@@ -84,7 +84,7 @@ class _Journey:
     def traces(self) -> Iterator[Trace]:
         status, answered = Status.OK, perf_counter()
         for k, end in enumerate(self.ends):
-            if k and not self._read():
+            if k and not self._read_control():
                 status = Status.CONTROL
                 break
             self.known_z[k], self.steps[k], self.done = self.trace.z, self._steps_now(), k + 1
@@ -103,7 +103,7 @@ class _Journey:
         self.trace.readings = self._readings()
         yield self.trace.ended(status)
 
-    def _read(self) -> bool:
+    def _read_control(self) -> bool:
         """Sets the inputs from here on; False if the control returned none."""
         t = self.trace.t
         v = self.u.copy() if self.velocities is None else self.velocities(t, self.trace.z, self.p)["v"]
@@ -120,7 +120,7 @@ class _Journey:
         """From the k-th reading to the next by the loop itself, yielding on the way; returns the status there."""
         seconds, began = 0.0, perf_counter()
         self.trace.keep()
-        for task in self._pieces(k):
+        for task in self._tasks(k):
             for trace in self.inner.run(task, self.trace):
                 if trace.status is Status.BUFFER_FULL:
                     seconds += perf_counter() - began
@@ -130,10 +130,10 @@ class _Journey:
         self.holds.learn(seconds + perf_counter() - began)
         return self.trace.status
 
-    def _pieces(self, k: int) -> Iterator[Task]:
+    def _tasks(self, k: int) -> Iterator[Task]:
         """The task from the k-th reading to the next, interrupted after many steps to check whether to go on."""
         full = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
-        limit = self.steps[k] + max(STEPS_TO_COMPARE, int(OUT_OF_PROPORTION * self._usual(k)))
+        limit = self.steps[k] + max(STEPS_TO_COMPARE, int(OUT_OF_PROPORTION * self._usual_steps(k)))
         if limit < full.max_steps:
             yield replace(full, max_steps=limit)
             if self.trace.status is not Status.MAX_STEPS or self._runs_away(k):
@@ -145,13 +145,13 @@ class _Journey:
         hold = self.holds.current
         return self.trace.statistics.accepted if hold is None else hold.struct.accepted
 
-    def _usual(self, k: int) -> float:
+    def _usual_steps(self, k: int) -> float:
         """Steps between two of the readings until the k-th: the median."""
         return float(np.median(np.diff(self.steps[: k + 1]))) if k else 0.0
 
     def _runs_away(self, k: int) -> bool:
         """Whether steps and speed after the k-th reading are out of proportion to earlier ones; the run then ends here."""
-        steps, usual, flow = self._steps_now() - self.steps[k], self._usual(k), self.loop.flow
+        steps, usual, flow = self._steps_now() - self.steps[k], self._usual_steps(k), self.loop.flow
         if k < 3 or steps < max(STEPS_TO_COMPARE, OUT_OF_PROPORTION * usual):
             return False
         speeds = np.abs(self.known_z[: k + 1, flow.nq : flow.nq + flow.nu]).max(axis=1, initial=0.0)

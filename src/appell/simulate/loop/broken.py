@@ -76,10 +76,10 @@ class _BrokenRun:
             if not self._holds(end):
                 status = yield from self._run(end, kept=True)
             if perf_counter() - answered > SECONDS_PER_YIELD:
-                self._leave()
+                self._leave_holds()
                 yield trace.ended(Status.BUFFER_FULL)
                 answered = perf_counter()
-        self._leave()
+        self._leave_holds()
         yield trace.ended(status)
 
     def _enter(self) -> float:
@@ -102,7 +102,7 @@ class _BrokenRun:
             )
         return nearest
 
-    def _passed(self, end: float) -> int:
+    def _times_passed(self, end: float) -> int:
         """Requested times before the end of a stretch; those at a break belong to the stretch after it."""
         direction, side = self.task.direction, "right" if end == self.task.t_end else "left"
         return int(self.times.searchsorted(direction * end, side=side))
@@ -110,13 +110,13 @@ class _BrokenRun:
     def _run(self, end: float, *, kept: bool = False) -> Generator[Trace, None, Status]:
         """Runs to the end of a stretch by the loop itself, yielding on the way; kept: whether its start is stored as a step."""
         task, trace, loop = self.task, self.trace, self.loop.loop
-        self._leave()
+        self._leave_holds()
         if kept and self.branches.jumping:
             trace.keep()
         if isinstance(loop, StiffLoop):
             fraction = abs(end - trace.t) / abs(task.t_end - task.t0) if task.t_end != task.t0 else 1.0
             loop = replace(loop, points=2 + int(fraction * loop.points))
-        passed = self._passed(end)
+        passed = self._times_passed(end)
         times = task.times if end == task.t_end else task.times[:passed]
         for _ in loop.run(replace(task, t_end=end, times=times, p=self.p), trace):
             if trace.status is Status.BUFFER_FULL:
@@ -132,9 +132,9 @@ class _BrokenRun:
             if isinstance(loop, RankedLoop):
                 loop, task = loop.loop, task.watching(loop.size)
             self.holds = Holds(loop, task, self.trace, self.p, np.inf)
-        return self.holds.reach(end, self._passed(end))
+        return self.holds.reach(end, self._times_passed(end))
 
-    def _leave(self) -> None:
+    def _leave_holds(self) -> None:
         """Ends the compiled calls with memory allocated once, and appends what they did to the trace."""
         if self.holds is not None:
             self.holds.leave()

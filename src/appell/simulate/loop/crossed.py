@@ -90,19 +90,19 @@ class _Passage:
         self.loop = replace(loop.flight, blows_outside=True)
         self.sides_now, self.crossed, self.sooner, self.lasted = np.ones(len(self.sides.places)), trace.t, 0, np.inf
         for _ in self.sides_now:  # a condition may be made of others, which come before it
-            self.sides_now = self._here()
+            self.sides_now = self._sides_here()
         self._enter(set())
 
-    def _at(self) -> Instant:
+    def _instant(self) -> Instant:
         """The current state with the surfaces as faces, on the current sides."""
         form, z, p = self.sides.run.form, self.trace.z, self.p.copy()
         p[list(self.sides.places)] = self.sides_now
         q, v = z[: form.nq].copy(), z[form.nq : form.nq + form.nv].copy()
         return Instant.at(form, self.trace.t, q, v, p, floor_of(np.asarray(self.task.atol), form.nq))
 
-    def _here(self) -> Array:
+    def _sides_here(self) -> Array:
         """The sides of the state; for a surface on which it lies, the side into which it moves."""
-        state = self._at()
+        state = self._instant()
         signs = np.where(state.g >= 0, 1.0, -1.0)
         for i in at_surface(state):
             rate = state.g_d[i] if abs(state.g_d[i]) > state.slow[i] else state.g_v[i] @ state.flight + state.g_dd0[i]
@@ -117,14 +117,14 @@ class _Passage:
 
     def _rests_on(self) -> int | None:
         """A surface on which the state rests, with both sides pushing onto it, so that the motion leaves it to neither."""
-        state = self._at()
+        state = self._instant()
         for i in at_surface(state):
             if abs(state.g_d[i]) > state.slow[i]:
                 continue
             current, pushes = self.sides_now[i], []
             for side in (current, -current):
                 self.sides_now[i] = side
-                moved = self._at()
+                moved = self._instant()
                 pushes.append(float(moved.g_v[i] @ moved.flight + moved.g_dd0[i]))  # of the distance into this side
             self.sides_now[i] = current
             if max(pushes) < 0:
@@ -134,7 +134,7 @@ class _Passage:
     def traces(self) -> Iterator[Trace]:
         trace = self.trace
         if (face := self._rests_on()) is not None and trace.t != self.task.t_end:
-            trace.failure = ModelError(self._stays(face))
+            trace.failure = ModelError(self._stays_sentence(face))
             yield trace.ended(Status.JUMP)
             return
         while True:
@@ -160,7 +160,7 @@ class _Passage:
         duration, self.crossed = trace.t - self.crossed, trace.t
         self.sooner, self.lasted = (self.sooner + 1 if duration <= 0.5 * self.lasted else 0), max(duration, 0.0)
         if self.sooner > CROSSINGS_ACCUMULATE or (duration == 0 and self.sooner > len(self.sides_now) + 2):
-            trace.failure = ModelError(self._stays(face))
+            trace.failure = ModelError(self._stays_sentence(face))
             return Status.JUMP
         for i in met:
             self.sides_now[i] *= -1
@@ -168,10 +168,10 @@ class _Passage:
         self._enter(met)
         return Status.OK
 
-    def _stays(self, face: int) -> str:
+    def _stays_sentence(self, face: int) -> str:
         """Why the motion does not leave a surface: both sides push onto it, if a fixed step has met it at all."""
         surface, step = self.sides.run.system.unilateral[face].name.removeprefix("side of "), self.task.fixed_step
-        return both_push(surface) if step is None or face in at_surface(self._at()) else unresolved(step, surface)
+        return both_push(surface) if step is None or face in at_surface(self._instant()) else unresolved(step, surface)
 
 
 def at_surface(at: Instant) -> list[int]:

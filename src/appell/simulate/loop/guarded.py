@@ -183,18 +183,18 @@ class _RankPassage:
             if self._move(step):
                 return Status.OK
             self.trace.next_step, self.stuck = h, False
-            if not self._near(h, None) and not self.hold and not self._sinks():
+            if not self._needs_care(h, None) and not self.hold and not self._sigma_falls():
                 self.quiet = float(self.here.sigma[self.index])
                 return Status.BUFFER_FULL
         raise Lost("too many steps")
 
-    def _sinks(self) -> bool:
+    def _sigma_falls(self) -> bool:
         """Whether σ is near zero and decreasing."""
         sigma = float(self.here.sigma[self.index])
         self.patience -= 1
         return self.patience > 0 and rank_noted(sigma, self.reference) and self.before is not None and sigma < self.before[0]
 
-    def _near(self, h: float, distance: float | None) -> bool:
+    def _needs_care(self, h: float, distance: float | None) -> bool:
         """Whether a step of h needs the care of `passage`; distance: to a loss of rank ahead, None for none in sight."""
         sigma = float(self.here.sigma[self.index])
         if distance is not None or self.hold > 0:
@@ -217,7 +217,7 @@ class _RankPassage:
                 h, jump = to_loss / POINT_IN_STEP, True
             elif to_loss < (1 + POINT_IN_STEP) * h:
                 h = to_loss - STEP_BEFORE_POINT * h
-        is_near = self._near(h, to_loss) or rank_noted(float(state.sigma[self.index]), self.reference)
+        is_near = self._needs_care(h, to_loss) or rank_noted(float(state.sigma[self.index]), self.reference)
         sigma = float(state.sigma[self.index])
         try:
             step, errors, stages, turn = passage.attempt(state, self.direction * h, is_near)
@@ -248,7 +248,7 @@ class _RankPassage:
         self.told_close = close
         if close and not already_told:
             names = tuple(passage.names[i] for i in rows_involved(step.end.rows.svd[2][[self.index]]))
-            self._tell(Passed(step.end.t, names, False, least_sigma))
+            self._note_passage(Passed(step.end.t, names, False, least_sigma))
         return step, min(following, self.task.max_step)
 
     def _blind(self, step: AcceptedStep, stages: list[float], h: float, is_near: bool) -> Array | None:
@@ -286,7 +286,7 @@ class _RankPassage:
             self.hold, self.rejected_last = HELD_STEPS, True
             if k == 0:  # if it is a later one, its turn will come
                 if abs(loss.time - self.missed) > h:
-                    self._tell(Passed(loss.time, loss.rows, False, loss.gap))
+                    self._note_passage(Passed(loss.time, loss.rows, False, loss.gap))
                 self.missed, self.no_jump_until = loss.time, self.direction * loss.time
             return RETRIED * h
         if losses and not is_near:  # once more with projected stages
@@ -294,10 +294,10 @@ class _RankPassage:
             self.hold = HELD_STEPS
             return h
         for loss in losses:
-            self._tell(Passed(loss.time, loss.rows, True, loss.gap, on_velocities=not passage.holonomic.all()))
+            self._note_passage(Passed(loss.time, loss.rows, True, loss.gap, on_velocities=not passage.holonomic.all()))
         return None
 
-    def _tell(self, met: Passed) -> None:
+    def _note_passage(self, met: Passed) -> None:
         """Adds a note about a loss of rank that was passed, or nearly met."""
         if self.direction * (met.time - self.task.t_end) > 0:  # the step goes beyond the end: not yet passed
             return
@@ -327,10 +327,10 @@ class _RankPassage:
         trace.pass_times([step.at(t) if t != end.t else end.z for t in passed_times])
         trace.statistics = trace.statistics + Statistics(accepted=1)
         trace.move(t_new, end.z if t_new == end.t else step.at(t_new))
-        self._watch(end)
+        self._check_rank(end)
         return reaches_end
 
-    def _watch(self, end: Here) -> None:
+    def _check_rank(self, end: Here) -> None:
         """Checks the rank at the end of a step, and prepares the next one."""
         passage = self.passage
         if passage.rank < len(end.sigma) and end.sigma[passage.rank] > PASSAGE_RANK_RISEN:

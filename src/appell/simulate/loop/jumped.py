@@ -61,7 +61,7 @@ def jumped_sentence(
 
 
 def _of_positions(form: NormalForm) -> list[int]:
-    """Where the rows f0 are among the rows f1."""
+    """Indices of the rows f0 among the rows f1."""
     levels = [row.level for row in form.rows if row.linear and row.level < 2]
     return [i for i, level in enumerate(levels) if level == 0]
 

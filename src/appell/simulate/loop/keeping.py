@@ -146,9 +146,9 @@ class _Kept:
         self.waiting: list[Array] = []
         self.count, self.carried, self.wrote_at = 0, False, perf_counter()
         if self.folder is not None and self.folder.last is not None:
-            self._go_on(self.folder, self.folder.last)
+            self._resume(self.folder, self.folder.last)
 
-    def _go_on(self, folder: KeptFolder, state: StoredState) -> None:
+    def _resume(self, folder: KeptFolder, state: StoredState) -> None:
         """Resumes where an earlier run was interrupted."""
         trace = self.trace
         folder.restore(trace)
@@ -173,7 +173,7 @@ class _Kept:
         trace, resumed_from = self.trace, None if self.folder is None else self.folder.last
         if not self.in_legs:
             for _ in self.inner.run(self.task, trace):
-                self._take()
+                self._take_rows()
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
         elif resumed_from is not None and resumed_from.status is Status.STOPPED:
@@ -182,14 +182,14 @@ class _Kept:
             trace.ended(Status.OK)
         else:
             yield from self._legs()
-        trace.steps.cut(self._all())
+        trace.steps.cut(self._all_rows())
         yield trace
 
     def _legs(self) -> Iterator[Trace]:
         """From leg to leg; an unfinished leg does not count."""
         trace, max_steps = self.trace, self.task.max_steps
         if not self.carried:  # the start, and whether the folder can be written to
-            self._take()
+            self._take_rows()
             self._write()
         while True:
             end, start = min(max_steps, STEPS_OF_LEG * (trace.statistics.accepted // STEPS_OF_LEG + 1)), trace.beside(0)
@@ -197,7 +197,7 @@ class _Kept:
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
             self._reduce(start, end)
-            self._take()
+            self._take_rows()
             unfinished = trace.status is Status.MAX_STEPS and end < max_steps
             due = perf_counter() - self.wrote_at > SECONDS_BETWEEN_WRITINGS or sum(map(len, self.waiting)) > ROWS_IN_MEMORY
             if due or not unfinished:
@@ -215,7 +215,7 @@ class _Kept:
         course = course_of(loop.compiled, loop.flow, trace, loop.method, states_at, tolerances, task.t0)
         trace.reduced = followed_along(course, self.reductions, trace.reduced)
 
-    def _take(self) -> None:
+    def _take_rows(self) -> None:
         """Takes every k-th of the new rows from the trace; the last one stays there."""
         rows = self.trace.steps.joined()
         new_rows = rows[1:] if self.carried else rows
@@ -234,7 +234,7 @@ class _Kept:
         self.folder.add(rows, self.trace, self.count, self.written)
         self.waiting, self.wrote_at, self.written = [], perf_counter(), WrittenSoFar.of(self.trace)
 
-    def _all(self) -> Array:
+    def _all_rows(self) -> Array:
         """All stored rows, including the last state."""
         stored = [*([] if self.folder is None else self.folder.rows()), *self.waiting]
         last_row = np.append(self.trace.t, self.trace.z)[None]

@@ -179,7 +179,7 @@ class KeptFolder:
             if record is not None:
                 self._refuse_another_run(record)
         for number, name in enumerate(names):
-            if name != f"state-{number:06d}.json" or not self._take(records[name], number):
+            if name != f"state-{number:06d}.json" or not self._take_state(records[name], number):
                 break
         bad = names[len(self.states) :]
         if bad:
@@ -193,7 +193,7 @@ class KeptFolder:
             if path.name != "lock" and path.stem not in valid:
                 remove_plain(path)
 
-    def _take(self, record: dict[str, Any] | None, number: int) -> bool:
+    def _take_state(self, record: dict[str, Any] | None, number: int) -> bool:
         """Whether the next state and its rows are undamaged; if so, it becomes the last one."""
         if record is None or record.get("before") != self.before:
             return False
@@ -205,10 +205,10 @@ class KeptFolder:
             return False
         if self._rows(state) is None or self._events(state) is None:
             return False
-        self._follow(state, record)
+        self._append(state, record)
         return True
 
-    def _follow(self, state: StoredState, record: Mapping[str, Any]) -> None:
+    def _append(self, state: StoredState, record: Mapping[str, Any]) -> None:
         """Makes a state the last one."""
         self.last, self.before = state, checksum(seal(record).encode())
         self.states.append(state)
@@ -242,15 +242,15 @@ class KeptFolder:
 
     def rows(self) -> list[Array]:
         """All rows that were written, in order."""
-        return [self._whole(self._rows(state), f"rows-{state.number:06d}.npy") for state in self.states]
+        return [self._undamaged(self._rows(state), f"rows-{state.number:06d}.npy") for state in self.states]
 
     def restore(self, trace: Trace) -> None:
         """Restores all events, modes, breaks, resets and the data of stops into a trace."""
         for state in self.states:
-            add_events(trace, self._whole(self._events(state), f"events-{state.number:06d}.npy"))
+            add_events(trace, self._undamaged(self._events(state), f"events-{state.number:06d}.npy"))
             restore(trace, state.course)
 
-    def _whole(self, table: Array | None, name: str) -> Array:
+    def _undamaged(self, table: Array | None, name: str) -> Array:
         """The table, which was undamaged when the folder was opened."""
         if table is None:
             raise FileError(f"{name} in {self.path} was damaged during the run; make the same call again")
@@ -278,7 +278,7 @@ class KeptFolder:
             raise FileError(
                 f"steps cannot be written to {self.path} ({reason}); earlier ones are safe: free space, and call again"
             ) from error
-        self._follow(state, record)
+        self._append(state, record)
 
     def __del__(self) -> None:
         with suppress(Exception):

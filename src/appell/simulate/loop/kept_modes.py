@@ -56,16 +56,17 @@ def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
         "modes": [[_hex(time), *_mode_record(mode)] for time, mode in trace.modes[since.modes :]],
         "breaks": [_hex(time) for time in trace.breaks[since.breaks :]],
         "resets": [
-            [_hex(reset.time), int(reset.number), _list(reset.before), _list(reset.after), _hex(reset.work), _list(reset.whole)]
+            [_hex(reset.time), int(reset.number), _hex_list(reset.before), _hex_list(reset.after), _hex(reset.work),
+             _hex_list(reset.whole)]
             for reset in trace.resets[since.resets :]
         ],
         "begun": trace.begun, "stalled": int(trace.stalled), "switched": _hex(trace.switched),
-        "decided_with": _list(trace.decided_with), "touching": sorted(map(int, trace.touching)),
+        "decided_with": _hex_list(trace.decided_with), "touching": sorted(map(int, trace.touching)),
         "counting": [int(x) for x in trace.counting[:3]] + [_hex(x) for x in trace.counting[3:]],
-        "broken": _list(trace.broken), "branch_time": None if trace.branch_time is None else _hex(trace.branch_time),
-        "sides": _list(trace.sides), "signs": {name: _hex(sign) for name, sign in trace.signs.items()},
+        "broken": _hex_list(trace.broken), "branch_time": None if trace.branch_time is None else _hex(trace.branch_time),
+        "sides": _hex_list(trace.sides), "signs": {name: _hex(sign) for name, sign in trace.signs.items()},
         "reached": {name: _hex(sign) for name, sign in trace.reached.items()}, "stopped": trace.stopped,
-        "reduced": {name: [_list(numbers) for numbers in parts] for name, parts in trace.reduced.items()},
+        "reduced": {name: [_hex_list(numbers) for numbers in parts] for name, parts in trace.reduced.items()},
     }  # fmt: skip
 
 
@@ -75,12 +76,13 @@ def restore(trace: Trace, record: Mapping[str, Any]) -> None:
     trace.modes += [(_time(time), _mode(*mode)) for time, *mode in record["modes"]]
     trace.breaks += [_time(time) for time in record["breaks"]]
     trace.resets += [
-        ResetState(_time(time), _whole(number), _numbers(before), _numbers(after), _time(work), _numbers(whole))
+        ResetState(_time(time), _integer(number), _numbers(before), _numbers(after), _time(work), _numbers(whole))
         for time, number, before, after, work, whole in record["resets"]
     ]
-    trace.begun, trace.stalled, trace.switched = _whole(record["begun"]), _whole(record["stalled"]), _time(record["switched"])
-    trace.touching, counting = set(map(_whole, record["touching"])), record["counting"]
-    trace.counting = (*map(_whole, counting[:3]), *map(float.fromhex, counting[3:]))
+    trace.begun, trace.stalled = _integer(record["begun"]), _integer(record["stalled"])
+    trace.switched = _time(record["switched"])
+    trace.touching, counting = set(map(_integer, record["touching"])), record["counting"]
+    trace.counting = (*map(_integer, counting[:3]), *map(float.fromhex, counting[3:]))
     if len(trace.counting) not in (0, 6):
         raise ValueError("a count of impacts that no run has")
     trace.decided_with, trace.broken, trace.sides = (
@@ -104,10 +106,10 @@ def _mode_record(mode: Mode) -> list[Any]:
 
 def _mode(closed: list[int], frictions: list[list[Any]], idle: list[int], asleep: list[int]) -> Mode:
     states = tuple(
-        FrictionState(_state(state), tuple(map(float.fromhex, u)), _whole(sign), bool(fixed))
+        FrictionState(_state(state), tuple(map(float.fromhex, u)), _integer(sign), bool(fixed))
         for state, u, sign, fixed in frictions
     )
-    return Mode(tuple(map(_whole, closed)), states, tuple(map(_whole, idle)), tuple(map(_whole, asleep)))
+    return Mode(tuple(map(_integer, closed)), states, tuple(map(_integer, idle)), tuple(map(_integer, asleep)))
 
 
 def _state(text: str) -> str:
@@ -120,7 +122,7 @@ def _hex(x: float) -> str:
     return float(x).hex()
 
 
-def _list(numbers: Any) -> list[str] | None:
+def _hex_list(numbers: Any) -> list[str] | None:
     return None if numbers is None else [_hex(x) for x in np.asarray(numbers, dtype=float)]
 
 
@@ -135,7 +137,7 @@ def _time(text: str) -> float:
     return time
 
 
-def _whole(number: Any) -> int:
+def _integer(number: Any) -> int:
     """A whole number from its record."""
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{shown(number)} is not a whole number")

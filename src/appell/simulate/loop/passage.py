@@ -144,7 +144,7 @@ class Passage:
         return float(fraction) * abs(h)
 
     def ahead(self, here: Here, h: float) -> float | None:
-        """How far ahead, within h (signed), rank is lost along the parabola through the state; None if it is not."""
+        """The time until rank is lost, within h (signed), along the parabola through the state; None if it is not."""
         q, v = self.split(here.z)
         qdd = here.out["N"] @ here.a
 

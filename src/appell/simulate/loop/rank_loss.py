@@ -1,4 +1,4 @@
-"""What is known near a loss of rank: states with their rows, steps with their slopes, the losses of rank that were found."""
+"""Records near a loss of rank: states with their rows, steps with their slopes, the losses of rank that were found."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Fallen(NamedTuple):
     jumps: bool
 
 
-class _NoWay(Exception):
+class _NoContinuation(Exception):
     """Raised where the motion cannot be continued from a reset."""
 
 
@@ -106,18 +106,18 @@ class _ResetCourse:
         self.sizes_since: float | Array = 0.0
 
     def traces(self) -> Iterator[Trace]:
-        return in_stretches(self.trace, self.task.t_end, self._onward, _NoWay)
+        return in_stretches(self.trace, self.task.t_end, self._advance, _NoContinuation)
 
     # -- between resets --------------------------------------------------------------------------------------------------
 
-    def _onward(self) -> Status:
+    def _advance(self) -> Status:
         """Advances by a stretch, as a whole or up to the first guard that falls."""
         trace, task = self.trace, self.task
         work, failure = self._stretch(self.count)
         ends_here = failure is not None or work.status is not Status.MAX_STEPS or trace.statistics.accepted >= task.max_steps
-        fallen, signs, pending = self._first(work)
+        fallen, signs, pending = self._first_fallen(work)
         if fallen is not None:
-            return self._meet(fallen, signs)
+            return self._reset_at(fallen, signs)
         if pending and not ends_here:  # the next stretch decides
             self.count *= 2
             return Status.OK
@@ -155,7 +155,7 @@ class _ResetCourse:
         work.modes = trace.modes[: trace.begun] + work.modes
         trace.join(work)
 
-    def _first(self, work: Trace) -> tuple[Fallen | None, dict[str, float], bool]:
+    def _first_fallen(self, work: Trace) -> tuple[Fallen | None, dict[str, float], bool]:
         """The first guard that falls along a fork; the signs before it falls, or at the end of the fork; and whether a guard is
         zero at the end."""
         times = work.steps.seen()[:, 0]
@@ -168,7 +168,7 @@ class _ResetCourse:
         for k, name in enumerate(self.names):
             zeros = zeros_of[name] = watched.zeros(name, self.trace.signs.get(name, 0.0))
             if len(zeros.unbounded) and name not in self.reported:
-                self._tell(name, float(zeros.unbounded[0]))
+                self._note_unbounded_guard(name, float(zeros.unbounded[0]))
             for i in np.flatnonzero((zeros.direction < 0) & (zeros.kind != REBOUND))[:1]:
                 rate = watched.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
                 fallen.append(Fallen(k, float(zeros.time[i]), rate, str(zeros.kind[i]) == JUMPED))
@@ -203,25 +203,25 @@ class _ResetCourse:
             return
         falls = lambda sign: int((watched.zeros(name, sign).direction < 0).sum())
         if falls(1.0) > falls(0.0):
-            raise _NoWay(
+            raise _NoContinuation(
                 f"reset '{name}' triggers again at once at t = {self.trace.clock:.9g}: after its map the guard is zero and"
                 " falls again without having been positive, so infinitely many resets would follow; for a body that comes to"
                 " rest on another use ap.Unilateral"
             )
 
-    def _tell(self, name: str, time: float) -> None:
+    def _note_unbounded_guard(self, name: str, time: float) -> None:
         self.reported.add(name)
         note_unbounded(self.trace, f"the guard of reset '{name}'", time, "reset")
 
     # -- at a reset ------------------------------------------------------------------------------------------------------
 
-    def _meet(self, fallen: Fallen, signs: dict[str, float]) -> Status:
+    def _reset_at(self, fallen: Fallen, signs: dict[str, float]) -> Status:
         """Advances to the zero of a guard, and applies its map and those of the guards that it makes negative.
 
         signs: of all guards before it. Another guard may be zero at the same instant, where its sign cannot be read.
         """
         trace, name = self.trace, self.names[fallen.number]
-        status = self._reach(fallen)
+        status = self._reach_guard(fallen)
         if status is not Status.OK:
             return status
         self.sizes, self.sizes_since = np.maximum(self.sizes_since, 0.0), 0.0
@@ -231,19 +231,19 @@ class _ResetCourse:
         elapsed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
         self.chain = self.chain if elapsed <= RESETS_AT_ONE_TIME * np.spacing(abs(trace.t)) else 0
         trace.signs.update(signs)
-        self._remember(signs_here)
+        self._store_signs(signs_here)
         number: int | None = fallen.number
         while number is not None:
             self.chain += 1
             if self.chain > RESETS_STALLED:
-                raise _NoWay(
+                raise _NoContinuation(
                     f"resets trigger each other without end at t = {trace.clock:.9g}: '{self.names[number]}' is the last of"
                     f" {RESETS_STALLED} at one instant"
                 )
-            number = self._map(number)
+            number = self._apply_map(number)
         return Status.OK
 
-    def _remember(self, signs_here: dict[str, float], just_reset: str = "") -> None:
+    def _store_signs(self, signs_here: dict[str, float], just_reset: str = "") -> None:
         """Stores the signs of the guards from here on; a guard that jumped from positive to negative still has to trigger.
 
         just_reset: the name of the reset whose map was applied; its guard starts anew with any sign."""
@@ -252,7 +252,7 @@ class _ResetCourse:
             if name == just_reset or (sign and not (sign < 0 < signs.get(name, 0.0))):
                 signs[name] = sign
 
-    def _reach(self, fallen: Fallen) -> Status:
+    def _reach_guard(self, fallen: Fallen) -> Status:
         """Advances the trace to the zero of a guard: to its time on the polynomial, then by Newton's iteration."""
         trace, task, name, time = self.trace, self.task, self.names[fallen.number], fallen.time
         if fallen.jumps:
@@ -291,21 +291,21 @@ class _ResetCourse:
         self._join(work)
         return work.status
 
-    def _map(self, number: int) -> int | None:
+    def _apply_map(self, number: int) -> int | None:
         """Applies a reset to the trace, which continues as from a start; returns the next reset, if it triggers one."""
         trace, run, name = self.trace, self.loop.compiled, self.names[number]
         try:
             finest = float(np.min(self.task.atol))
             event = mapped_state(run, number, trace.t, trace.z, finest, has_work=self.loop.flow.has_work)
         except MapRefused as reason:
-            raise _NoWay(f"{reason} (t = {trace.clock:.9g})") from None
+            raise _NoContinuation(f"{reason} (t = {trace.clock:.9g})") from None
         trace.resets.append(event)
         trace.z[:] = event.whole
         trace.keep()
         trace.change_times(self.task.times)
         trace.restart()
         signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
-        self._remember(signs_here, name)
+        self._store_signs(signs_here, name)
         self.left = name if signs_here[name] == 0 else None
         self.count = min(FIRST_STEPS_EXAMINED + (trace.statistics.accepted - self.accepted) * 5 // 4, MOST_STEPS_EXAMINED)
         self.accepted = trace.statistics.accepted

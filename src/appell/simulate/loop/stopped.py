@@ -85,14 +85,14 @@ class _Watch:
             for _ in self.loop.loop.run(self.task, trace):
                 if trace.status is not Status.BUFFER_FULL:
                     break
-                met = self._look(whole=False)
+                met = self._first_met(whole=False)
                 if met is not None:
                     yield self._end(met)
                     return
                 yield trace.ended(Status.BUFFER_FULL)
         except AppellError as error:  # a stop may have been met before the error
             failure = error
-        met = self._look(whole=True)
+        met = self._first_met(whole=True)
         if met is not None:
             yield self._end(met)
             return
@@ -102,7 +102,7 @@ class _Watch:
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
-    def _look(self, *, whole: bool) -> Met | None:
+    def _first_met(self, *, whole: bool) -> Met | None:
         """The first stop among the unexamined steps, block by block; whole: up to the last of them."""
         block = max(FIRST_STEPS_TOGETHER, self.rows - self.first)
         while True:
@@ -110,7 +110,7 @@ class _Watch:
             if last_row <= self.rows or not (whole or last_row - self.rows >= block):
                 return None
             end = min(self.rows + block, last_row)
-            met, signs, reached, pending = self._first(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
+            met, signs, reached, pending = self._first_in_block(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
             if met is not None:
                 return met
             if pending and not (whole and end == last_row):  # the next step decides
@@ -120,7 +120,7 @@ class _Watch:
             self.trace.reached = reached
             self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.first)
 
-    def _first(self, times: Array) -> tuple[Met | None, dict[str, float], dict[str, float], bool]:
+    def _first_in_block(self, times: Array) -> tuple[Met | None, dict[str, float], dict[str, float], bool]:
         """The first stop between the first and the last of these step times; the signs at the end, those from which zero was
         reached there, and whether an expression is zero there."""
         direction, signs, reached, pending, met = (
@@ -137,7 +137,7 @@ class _Watch:
                 if stop_direction in (0, zeros.direction[i])
             ]
             if len(zeros.unbounded) and name not in self.reported:
-                self._tell(name, float(zeros.unbounded[0]))
+                self._note_unbounded_stop(name, float(zeros.unbounded[0]))
         return min(met, key=lambda stop: direction * stop.time, default=None), signs, reached, pending
 
     def _states(self, times: Array) -> Array:
@@ -145,7 +145,7 @@ class _Watch:
         max_steps = self.task.max_steps if self.loop.noise else self.trace.statistics.accepted + 2
         return repeated(self.loop.loop, self.task, self.start, times, max_steps)
 
-    def _tell(self, name: str, time: float) -> None:
+    def _note_unbounded_stop(self, name: str, time: float) -> None:
         self.reported.add(name)
         note_unbounded(self.trace, f"stop '{name}'", time, "stop")
 

@@ -14,7 +14,7 @@ from appell.notes import Note
 def in_stretches(
     trace: Trace, t_end: float, onward: Callable[[], Status], no_way: type[Exception], begin: Callable[[], None] | None = None
 ) -> Iterator[Trace]:
-    """Calls `begin`, then `onward` for each stretch until the end, or until it returns a failure.
+    """The run: `begin`, then `onward` for each stretch until the end, or until it returns a failure.
 
     no_way: the exception that `begin` and `onward` raise if the motion cannot be continued.
     """

@@ -67,7 +67,7 @@ class _Stuck(Exception):
     """Raised where the motion cannot be continued from a surface."""
 
 
-class _Way(NamedTuple):
+class _SidedStep(NamedTuple):
     """A step with some sides that leads to them. leaves: for each surface on which it begins 1, or 0 if it stays on it; near:
     the surfaces on which it begins, (n,)."""
 
@@ -97,9 +97,9 @@ class _SwitchedRun:
     # -- the run ---------------------------------------------------------------------------------------------------------
 
     def traces(self) -> Iterator[Trace]:
-        return in_stretches(self.trace, self.task.t_end, self._onward, _Stuck, self._arrive)
+        return in_stretches(self.trace, self.task.t_end, self._advance, _Stuck, self._arrive)
 
-    def _onward(self) -> Status:
+    def _advance(self) -> Status:
         """Advances by a stretch, as a whole or up to the first surface that is crossed."""
         trace, task = self.trace, self.task
         work = self._stretch(self.count)
@@ -116,7 +116,7 @@ class _SwitchedRun:
         if hit.step:  # velocities jump at the end of a step before it
             self.count = min(hit.step, max(1, self.count - 1))
         else:
-            self._stand(hit.surface)
+            self._no_time_passed(hit.surface)
             self._arrive()
         return Status.OK
 
@@ -217,12 +217,12 @@ class _SwitchedRun:
     def _cross(self, hit: Crossed) -> Status:
         """Moves onto the surface and to its other side."""
         trace, guard_before = self.trace, self._guard(hit.surface)
-        status = self._reach(hit)
+        status = self._reach_surface(hit)
         if status is not Status.OK or trace.t == self.task.t_end:
             return status
         if (step := self.task.fixed_step) is not None:
-            self._confirm(hit.surface, guard_before, step)
-        duration, at_once = abs(trace.t - self.crossed), self._stand(hit.surface)
+            self._confirm_on_surface(hit.surface, guard_before, step)
+        duration, at_once = abs(trace.t - self.crossed), self._no_time_passed(hit.surface)
         if trace.next_step is not None and not at_once:
             trace.next_step = min(trace.next_step, STEP_AFTER_CROSSING * duration)
         on = {*self.standing_on, hit.surface} if at_once else {hit.surface}
@@ -244,7 +244,7 @@ class _SwitchedRun:
         value = self.guards.values(np.array([self.trace.t]), self._state(), self.p[None])[0][surface]
         return float(value - self.level[surface])
 
-    def _confirm(self, surface: int, guard_before: float, step: float) -> None:
+    def _confirm_on_surface(self, surface: int, guard_before: float, step: float) -> None:
         """Raises if the state is not on the surface: the polynomial of a fixed step that does not resolve the motion shows
         crossings that shorter steps do not meet. before: the guard before the stretch."""
         z, t = self._state()[0], self.trace.t
@@ -252,7 +252,7 @@ class _SwitchedRun:
         if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(guard_before)):
             raise _Stuck(unresolved(step, self.surfaces[surface].text))
 
-    def _stand(self, surface: int) -> bool:
+    def _no_time_passed(self, surface: int) -> bool:
         """Whether no time has passed since the last change of sides; raises if that happens too often."""
         at_once = abs(self.trace.t - self.crossed) <= NO_TIME_PASSED * np.spacing(abs(self.trace.t))
         self.standing, self.crossed = (self.standing + 1 if at_once else 0), self.trace.t
@@ -260,7 +260,7 @@ class _SwitchedRun:
             raise _Stuck(both_push(self.surfaces[surface].text))
         return at_once
 
-    def _reach(self, hit: Crossed) -> Status:
+    def _reach_surface(self, hit: Crossed) -> Status:
         """Advances the trace onto the surface that is crossed: to its time on the polynomial, then by Newton's iteration."""
         trace, direction, time = self.trace, self.task.direction, hit.time
         begin, end = direction * trace.t, direction * self.task.t_end
@@ -290,31 +290,31 @@ class _SwitchedRun:
     def _settle(self, on: set[int], *, arrived: bool) -> None:
         """The sides from here on, for the surfaces on which the state lies: those to which a step taken with them leads."""
         trace = self.trace
-        ways: list[_Way] = []
+        ways: list[_SidedStep] = []
         for sides, numbers in self._choices(on):
-            way = self._way(sides, numbers)
+            way = self._step_with_sides(sides, numbers)
             if way is not None:
                 ways.append(way)
                 if arrived and (way.leaves > 0).all():
                     break
         if not ways:
-            raise _Stuck(self._no_way(on))
+            raise _Stuck(self._why_stuck(on))
         best = max(ways, key=lambda candidate: candidate.least)
         rivals = [candidate for candidate in ways if candidate is not best and candidate.least == best.least]
-        if rivals and not arrived and self._differ(best.steps, rivals[0].steps) and not all(self.surfaces[i].edge for i in on):
-            raise _Stuck(self._parts(min(on)))
+        if rivals and not arrived and self._diverge(best.steps, rivals[0].steps) and not all(self.surfaces[i].edge for i in on):
+            raise _Stuck(self._ambiguous_start(min(on)))
         trace.sides = best.sides
         z, t = self._state(), np.array([trace.t])
         self.level = np.where(best.near, np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0), 0.0)
         self.standing_on = on
 
-    def _no_way(self, on: set[int]) -> str:
+    def _why_stuck(self, on: set[int]) -> str:
         """Why no side leads on: both push onto the surface, unless a much shorter step leaves it."""
         step, text = self.task.fixed_step, self.surfaces[min(on)].text
         if step is None:
             return both_push(text)
         short_task = replace(self.task, fixed_step=MUCH_SHORTER * step)
-        leads = any(self._way(sides, numbers, short_task) is not None for sides, numbers in self._choices(on))
+        leads = any(self._step_with_sides(sides, numbers, short_task) is not None for sides, numbers in self._choices(on))
         return unresolved(step, text) if leads else both_push(text)
 
     def _choices(self, on: set[int]) -> list[tuple[Array, list[int]]]:
@@ -333,10 +333,10 @@ class _SwitchedRun:
             sides[free] = values
             choices.append((sides, free))
         for k in self.sides.made_of_others:
-            choices = [(followed, [*chosen, k]) for sides, chosen in choices for followed in self._following(k, sides)]
+            choices = [(followed, [*chosen, k]) for sides, chosen in choices for followed in self._dependent_sides(k, sides)]
         return choices
 
-    def _following(self, k: int, sides: Array) -> list[Array]:
+    def _dependent_sides(self, k: int, sides: Array) -> list[Array]:
         """The sides with number k as it follows from those before it; both of its values if the state lies on its surface."""
         t, z = np.array([self.trace.t]), self._state()
         p = self.sides.parameters(self.task.p, sides)[None]
@@ -357,7 +357,7 @@ class _SwitchedRun:
         """The values of a side that meet at the state, with the current one first."""
         return [value, *dict.fromkeys(self.surfaces[i].after(value) for i in on if self.sides.number[i] == k)]
 
-    def _way(self, sides: Array, numbers: list[int], task: Task | None = None) -> _Way | None:
+    def _step_with_sides(self, sides: Array, numbers: list[int], task: Task | None = None) -> _SidedStep | None:
         """A step with some sides; None if it leads to others. task: that of the run, by default."""
         p = self.sides.parameters(self.task.p, sides)
         work = self._stretch(1, p=p, task=task)
@@ -366,16 +366,16 @@ class _SwitchedRun:
         t, z = np.array([self.trace.t]), self._state()
         c = self.guards.values(t, z, p[None])[0]
         if steps is None:
-            return _Way(sides, np.zeros(1), None, np.ones(len(c), dtype=bool)) if work.status is not Status.OK else None
+            return _SidedStep(sides, np.zeros(1), None, np.ones(len(c), dtype=bool)) if work.status is not Status.OK else None
         begin = steps.inside(np.zeros(1, dtype=np.intp), -np.ones(1))
         noise = self._noise(self.trace.t, z[0], p, begin.speed[0])
         near = np.abs(c) <= 2 * ON_SURFACE * noise
         if (chosen & (c < 0) & ~near).any():
             return None
         leaves = self.guards.leaving(steps, p, noise)[chosen & near]
-        return None if (leaves < 0).any() else _Way(sides, leaves, steps, near)
+        return None if (leaves < 0).any() else _SidedStep(sides, leaves, steps, near)
 
-    def _differ(self, first: StepPolynomials | None, other: StepPolynomials | None) -> bool:
+    def _diverge(self, first: StepPolynomials | None, other: StepPolynomials | None) -> bool:
         """Whether steps on the two sides lead to different states."""
         if first is None or other is None:
             return first is not other
@@ -384,7 +384,7 @@ class _SwitchedRun:
         a, b = (states.z[0] for states in states_at)
         return bool((np.abs(a - b) > self.atol + self.task.rtol * np.maximum(np.abs(a), np.abs(b))).any())
 
-    def _parts(self, surface: int) -> str:
+    def _ambiguous_start(self, surface: int) -> str:
         """Why a start on a surface is refused: the motion may leave it on either side."""
         return (
             f"the start is on {self.surfaces[surface].text} = 0, where a force jumps, and the motion can leave it on either"

@@ -54,9 +54,9 @@ class WatchedExpressions:
         sizes: of the entries before these steps, (m,), which determine the rounding at their beginning."""
         direction = task.direction
         steps = dense_steps(direction * np.unique(direction * times), lambda t: self._numbers(t, states(t)), self.noise)
-        return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._floor(task, sizes))
+        return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._error_bounds(task, sizes))
 
-    def _floor(self, task: Task, sizes: float | Array) -> Array:
+    def _error_bounds(self, task: Task, sizes: float | Array) -> Array:
         """Error bound of each number, (m,)."""
         floor = np.full(len(self.columns), GAP_FLOOR * float(np.min(task.atol)))
         return floor + POLYNOMIAL_ROUNDING * np.asarray(sizes, dtype=float)
@@ -76,7 +76,7 @@ class WatchedExpressions:
         """The sign of each at a state z, (nz,): ±1, or 0 if it cannot be distinguished from zero; sizes: see `along_steps`."""
         times = np.array([t])
         numbers = self._numbers(times, z[None])
-        noise = self._floor(task, sizes) + POLYNOMIAL_ROUNDING * np.abs(numbers)
+        noise = self._error_bounds(task, sizes) + POLYNOMIAL_ROUNDING * np.abs(numbers)
         signs = {}
         for name, along in self.along.items():
             columns = [self.columns.index(c) for c in along.columns]
@@ -106,12 +106,12 @@ class WatchedSteps:
     p: Array
     floor: Array
 
-    def _columns(self, name: str) -> list[int]:
+    def _columns_of(self, name: str) -> list[int]:
         watched = self.watched
         return [watched.columns.index(c) for c in watched.along[name].columns]
 
-    def _mine(self, name: str) -> DenseSteps:
-        return replace(self.steps, values=self.steps.values[:, :, self._columns(name)])
+    def _steps_of(self, name: str) -> DenseSteps:
+        return replace(self.steps, values=self.steps.values[:, :, self._columns_of(name)])
 
     @property
     def sizes(self) -> Array:
@@ -120,11 +120,12 @@ class WatchedSteps:
 
     def zeros(self, name: str, before: float, reached: float = 0.0) -> Zeros:
         """All changes of sign of one of them; before: its sign before the first step, 0 if unknown; see `zeros_along`."""
-        return zeros_along(self.watched.along[name], self._mine(name), self.p, self.floor[self._columns(name)], before, reached)
+        floor = self.floor[self._columns_of(name)]
+        return zeros_along(self.watched.along[name], self._steps_of(name), self.p, floor, before, reached)
 
     def rate(self, name: str, step: int, s: float) -> Rates:
         """d/dt of one of them at the position −1 <= s <= 1 in a step."""
-        steps, along = self._mine(name), self.watched.along[name]
+        steps, along = self._steps_of(name), self.watched.along[name]
         half, powers = steps.half[step], steps.powers[:, :, step]
         orders = np.arange(1, len(powers))
         zd = (orders[:, None] * powers[1:] * s ** (orders[:, None] - 1.0)).sum(axis=0) / half
