@@ -115,7 +115,9 @@ def test_a_robot_with_a_wall(folder):
     text += f"[start]\n{joint} = 0.1\n"
     model = read_model(variant(folder, text))
     assert model.system.nq == tree.nq and "stop" in [face.name for face in model.system.unilateral]
-    assert list(model.start.values()) == [0.1]
+    assert list(model.start.values()) == [0.1] and model.check_units() == []
+    with pytest.raises(ap.ModelError, match=f"'3 m' has m and {joint} has no unit"):
+        read_model(variant(folder, text.replace("= 0.1", "= '3 m'")))
     for bad, said in (('kinetic = "1"\n', "leave kinetic out"), ('coordinates = ["z"]\n', "leave coordinates out")):
         with pytest.raises(ap.ModelError, match=said):
             read_model(variant(folder, bad + text))

@@ -55,6 +55,19 @@ def test_units_that_do_not_fit_are_named(change, said):
     assert said in str(caught.value)
 
 
+def test_joints_of_a_tree_have_units():
+    body = ap.tree.Inertia.at_centre(1.0, [0.1, 0, 0], np.eye(3))
+    slide = ap.tree.Joint("slide", "prismatic", axis=[1, 0, 0], body=body, limits=ap.tree.Limits(-1, 1), damping=0.3)
+    arm = ap.Tree([slide, ap.tree.Joint("arm", "revolute", "slide", axis=[0, 1, 0], body=body)], backend="vm")
+    c = ap.parameters("c")
+    system = arm.system(arm.stops(), forces={"arm": -c * arm.joint("arm").d})
+    found = ap.simulate(system, {"slide": Q_(3, "cm"), "arm": Q_(30, "deg")}, Q_(20, "ms"), {c: Q_(5, "N*cm*s")}, backend="vm")
+    plain = ap.simulate(system, {"slide": 0.03, "arm": np.pi / 6}, 0.02, {c: 0.05}, backend="vm")
+    np.testing.assert_allclose(found.q[-1], plain.q[-1], rtol=1e-14)
+    with pytest.raises(ap.ModelError, match="slide is given with no unit, and is in m"):
+        ap.simulate(system, {"slide": Q_(3, "deg")}, 0.02, {c: 0.05})
+
+
 def test_the_motion_carries_the_units(motion):
     assert motion.series(m * l * phi.dd).units == "kg·m/s²" and motion.series(phi.d).units == "rad/s"
     assert motion.dataset["phi_d"].attrs["units"] == "rad/s"

@@ -126,6 +126,16 @@ def test_floats_become_the_rationals_they_were_written_as():
     assert agree(system, states=2, forms=MULTIPLIER_FORMS).within(1e-10)
 
 
+@pytest.mark.parametrize("mass", [0.3, sympy.Rational(3, 10)])
+@pytest.mark.parametrize("stop", [lambda x: ap.Between(-1.047, x, 0.698, "w", 0.3), lambda x: ap.Unilateral(x - 0.698, "w", 0)])
+def test_walls_with_floats_are_exact_too(mass, stop):
+    """Floats elsewhere do not drop the walls from the comparison, and those of the walls are no disagreement."""
+    x, y = ap.coordinates("x y")
+    system = ap.System([x, y], x.d**2 / 2 + mass * y.d**2 + x.d * y.d * sympy.cos(y) / 4, x**2, constraints=stop(x))
+    agreement = agree(system, forms=["lagrange", "routh"])
+    assert agreement.ok and [line.states for line in agreement.lines] == [5, 5]
+
+
 def test_a_form_that_does_not_apply_gives_its_reason():
     table = agree(ap.zoo.heavy_top_quaternion().system, states=2, forms=["lagrange", "nielsen"])
     assert not table["nielsen"].applies and "ap.forms.lagrange" in table["nielsen"].reason

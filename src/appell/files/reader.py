@@ -240,6 +240,7 @@ class _ModelReader:
         if wrong:
             raise self.source.wrong(("robot", wrong[0]), "true or false")
         tree = self.source.checked(("robot", "file"), lambda: Tree.from_file(path, **options))
+        self.source.units |= {name: unit_of(unit)[1] for name, unit in tree.system().joint_units.items() if unit != "1"}
         for symbol in (*tree.system().positions, *tree.system().velocities):
             if (letter := getattr(symbol, "letter", str(symbol))) not in self.source.names and getattr(symbol, "order", 0) == 0:
                 self.source.names[letter] = symbol

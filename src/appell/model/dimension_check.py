@@ -17,7 +17,18 @@ from appell.errors import ModelError
 from appell.model.bodies import Particle
 from appell.model.multiplier import Multiplier
 from appell.model.system import System
-from appell.model.units import DIMENSIONLESS, ENERGY, SECOND, Dimensions, UnitUnknown, derived, dimensions_of, said, times
+from appell.model.units import (
+    DIMENSIONLESS,
+    ENERGY,
+    SECOND,
+    Dimensions,
+    UnitUnknown,
+    derived,
+    dimensions_of,
+    said,
+    times,
+    unit_of,
+)
 
 KILOGRAM: Dimensions = (("kg", Fraction(1)),)
 METRE: Dimensions = (("m", Fraction(1)),)
@@ -31,6 +42,8 @@ def wrong_dimensions(
 
     `write`: how expressions are shown.
     """
+    if system.joint_units is not None:
+        return _wrong_joints(system.joint_units, units)
     check = _DimensionCheck(system, units, write)
     check.energies_and_forces()
     check.rows()
@@ -41,6 +54,16 @@ def wrong_dimensions(
         if isinstance(value, sympy.Basic):
             check.fits(value, f"the prescribed function {function}", derived(function, units))
     return list(dict.fromkeys(check.found))
+
+
+def _wrong_joints(joints: Mapping[str, str], units: Mapping[str, Dimensions]) -> list[str]:
+    """Coordinates of a tree given in other units than those of their joints.
+
+    Masses, lengths, limits and losses of a tree are numbers in SI: energies, forces and rows have no dimensions to check.
+    """
+    known = {name: unit_of(unit)[1] for name, unit in joints.items() if unit != "1"}
+    odd = [(name, unit) for name, unit in units.items() if known.get(name, unit) != unit]
+    return [f"{name} is given with {said(unit)}, and is in {joints[name]}" for name, unit in odd]
 
 
 class _DimensionCheck:

@@ -89,7 +89,10 @@ class System(Vocabulary):
     parameters: tuple of `Parameter`, sorted by name.
     prescribed: tuple of the functions of time (`ap.prescribed`) without values yet, sorted by name.
     prescription: those with values → expression in t and parameters.
+    joint_units: of a tree: coordinate or velocity → its unit; None for other systems.
     """
+
+    joint_units: Mapping[str, str] | None = None
 
     def __init__(
         self,

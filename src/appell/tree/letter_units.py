@@ -15,8 +15,6 @@ from sympy import Expr
 from appell.jets import Jet, QuaternionComponent, nodes_of
 from appell.model.system import System
 from appell.remember import remembered
-from appell.tree.frames import Node
-from appell.tree.tree_system import TreeSystem
 
 TURNING = (sympy.sin, sympy.cos, sympy.tan)
 PER_TIME = ("", "/s", "/s²")
@@ -25,7 +23,7 @@ PER_TIME = ("", "/s", "/s²")
 @remembered
 def base_units(system: System) -> dict[str, str]:
     """Symbol of a coordinate or speed → "rad", "m", "1", "rad/s", "m/s"; only those that are known."""
-    return dict(_of_joints(system) if isinstance(system, TreeSystem) else _of_expressions(system))
+    return dict(_of_expressions(system) if system.joint_units is None else system.joint_units)
 
 
 def unit_of(system: System, symbol: Any) -> str:
@@ -38,25 +36,6 @@ def unit_of(system: System, symbol: Any) -> str:
     if base.endswith("/s"):  # of a speed
         return base if symbol.order == 0 else f"{base}²" if symbol.order == 1 else "SI"
     return ("1", "1/s", "1/s²")[symbol.order] if base == "1" else base + PER_TIME[symbol.order]
-
-
-def _of_joints(system: TreeSystem) -> Iterator[tuple[str, str]]:
-    for node, letters in zip(system.tree.nodes, system.tree._symbols, strict=True):
-        units = _velocity_units(node)
-        for velocity, unit in zip(letters.velocities, units, strict=False):
-            if velocity.order == 0:
-                yield velocity.letter, f"{unit}/s"
-        for k, q in enumerate(letters.coordinates):
-            if isinstance(q, QuaternionComponent):
-                yield q.letter, "1"
-            elif k < len(units):
-                yield q.letter, units[k]
-
-
-def _velocity_units(node: Node) -> list[str]:
-    """ "rad" or "m" for each velocity of a joint whose S has unit columns [ω | v]; nothing for others."""
-    axes = node.kind.subspace.axes
-    return [] if axes is None else ["rad" if axis < 3 else "m" for axis in axes]
 
 
 def _of_expressions(system: System) -> Iterator[tuple[str, str]]:

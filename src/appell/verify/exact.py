@@ -45,12 +45,12 @@ def _decimal(x: sympy.Float) -> str:
 
 
 def exact_system(system: System) -> System:
-    """The system with floats replaced by rationals; the same object if it has none."""
+    """The system with floats replaced by rationals, in walls, frictions and resets too; the same object if it has none."""
     parts = {
         "kinetic": system.kinetic_given,
         "potential": system.potential_given,
         "forces": dict(system._given["forces"] or {}),
-        "constraints": system.constraints,
+        "constraints": system.said_one_way()["constraints"],
         "bodies": system.bodies,
         "loads": system.loads,
         "rates": None if system._given["rates"] is None else dict(system._given["rates"]),
