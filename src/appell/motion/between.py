@@ -56,7 +56,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
     note = Note(
         f"between the samples of a file by polynomials: degrees 3 and 5 are {difference:.1e} apart", kind="interpolated"
     )
-    notes = [{"text": str(note_), **note_.record()} for note_ in (*motion.notes, note)]
+    notes = [{"text": str(entry), **entry.record()} for entry in (*motion.notes, note)]
     doubts = [*motion.doubts, *_doubts(share)]
     attributes = {"notes": json.dumps(notes), "doubts": json.dumps(doubts)}
     dataset = type(motion.dataset)({**variables, **others}, attrs={**motion.dataset.attrs, **attributes})

@@ -26,8 +26,8 @@ def columns(dataset: Any) -> dict[str, Any]:
     table = {"t": dataset["t"].values}
     for name, variable in dataset.data_vars.items():
         if variable.dims == ("t",):
-            name_ = re.sub(r"\W+", "_", str(name)) or "value"
-            table[name_ if name_ not in table else f"{name_}_"] = variable.values
+            column = re.sub(r"\W+", "_", str(name)) or "value"
+            table[column if column not in table else f"{column}_"] = variable.values
     return table
 
 

@@ -92,10 +92,10 @@ class PeriodicRuns:
         self.t, self.h = np.full(n, float(since)), np.zeros(n)
         self.z = self._starts(starts)
         if law is None:
-            periods_ = natural_time(self.run, float(since), self._some(np.arange(n))[1])
+            durations = natural_time(self.run, float(since), self._some(np.arange(n))[1])
         else:
-            periods_ = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
-        self.period = np.broadcast_to(periods_, (n,)).copy()
+            durations = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
+        self.period = np.broadcast_to(durations, (n,)).copy()
         self.status = np.full(n, Status.OK, dtype=np.intc)
         self.reason: dict[int, str] = {}
         self._admit(share * float(np.abs(self.z).max(initial=0.0)) if atol is None else positive(atol, "atol"))

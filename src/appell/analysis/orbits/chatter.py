@@ -91,16 +91,16 @@ def chatters(
 
     instants: events by instant; bounces: whether a face has a coefficient of restitution above zero at a time.
     """
-    chatters_ = []
+    sequences = []
     for k, events in enumerate(instants):
         landing = next((event for event in events if event.kind == "landing"), None)
         if landing is None or not bounces(face := face_of(landing.constraint), landing.time):
             continue
         impacts = [event for event in events if event.kind == "impact"]
-        chatters_.append(
+        sequences.append(
             Chatter(face, landing.time, _nodes(landing.constraint, [*instants[:k], *([impacts] if impacts else [])]))
         )
-    return chatters_
+    return sequences
 
 
 def _nodes(name: str, earlier: Sequence[Sequence[Any]]) -> tuple[float, ...]:

@@ -36,7 +36,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
             T = 2 * (orbit.period if branch.period_of is None else branch.period_of(at + share * reach))
             period_options = {"period_guess": T} if orbit.autonomous else {"period": T}
             try:
-                orbit_found = periodic_orbit(
+                candidate = periodic_orbit(
                     branch.system,
                     guess=guess,
                     parameters=values_there,
@@ -47,8 +47,8 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
             except AppellError as error:
                 last_error = str(error)
                 continue
-            if orbit_found.ok and _is_new(orbit_found):
-                return orbit_found
+            if candidate.ok and _is_new(candidate):
+                return candidate
     raise ModelError(f"no orbit of twice the period was found near {branch.parameter} = {at:.6g} {last_error}".strip())
 
 

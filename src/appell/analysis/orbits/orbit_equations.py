@@ -283,11 +283,11 @@ class OrbitEquations:
         last, sign = (here, 1.0) if phase.first else (there, -1.0)
         without = there if phase.first else here
         isolated = np.abs(without.what.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
-        point_found = begun(self.correct, without, kind, phase_margin(without, phase), -sign) if isolated else None
-        if point_found is not None:
-            return point_found
-        point_found = vanished(self.correct, [last], kind, lambda point: lasting(point, phase), sign, SHORTEST_PHASE)
-        return None if point_found is None else between_modes(point_found)
+        limit = begun(self.correct, without, kind, phase_margin(without, phase), -sign) if isolated else None
+        if limit is not None:
+            return limit
+        limit = vanished(self.correct, [last], kind, lambda point: lasting(point, phase), sign, SHORTEST_PHASE)
+        return None if limit is None else between_modes(limit)
 
     def trend(self, points: list[CurvePoint]) -> str:
         """Where a branch with a growing period seems to go."""

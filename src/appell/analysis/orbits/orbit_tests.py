@@ -77,10 +77,10 @@ PLACES = {AT_ZERO: "branch point", AT_FLIP: "period doubling", AS_PAIR: "Neimark
 def _products(here: CurvePoint, there: CurvePoint) -> dict[str, Test]:
     """Products that change sign between two orbits."""
     tests = {"fold": fold, "period doubling": period_doubling, "Neimark–Sacker": neimark_sacker(here, there)}
-    tests_found = {kind: test for kind, test in tests.items() if test(here) * test(there) < 0}
-    if "fold" not in tests_found and branch_point(here) * branch_point(there) < 0:
-        tests_found["branch point"] = branch_point
-    return tests_found
+    changing = {kind: test for kind, test in tests.items() if test(here) * test(there) < 0}
+    if "fold" not in changing and branch_point(here) * branch_point(there) < 0:
+        changing["branch point"] = branch_point
+    return changing
 
 
 def structure(here: CurvePoint, there: CurvePoint) -> Structure | None:
@@ -117,19 +117,19 @@ def changes(here: CurvePoint, there: CurvePoint, within: Structure | None) -> li
         _products(here, there),
         {crossing.place: crossing for crossing in _crossings(here, there, within)[1]},
     )
-    changes_ = {kind: Change(kind, test) for kind, test in products.items()}
+    by_kind = {kind: Change(kind, test) for kind, test in products.items()}
     for place, kind in PLACES.items():
         if place not in crossing_at:
             continue
-        count = crossing_at[place].count - (place == AT_ZERO and "fold" in changes_)
+        count = crossing_at[place].count - (place == AT_ZERO and "fold" in by_kind)
         test_here: Test = lambda point, test=crossing_at[place].test: test(_multipliers(point))
-        if count > 0 and (count > 1 or kind not in changes_):
-            changes_[kind] = Change(kind, products.get(kind, test_here), count)
+        if count > 0 and (count > 1 or kind not in by_kind):
+            by_kind[kind] = Change(kind, products.get(kind, test_here), count)
     if MEET in crossing_at:
-        changes_[""] = Change("", fold, 1, "two pairs of multipliers meet on the unit circle or leave it")
+        by_kind[""] = Change("", fold, 1, "two pairs of multipliers meet on the unit circle or leave it")
     symmetric = here.what.symmetry is not None
     kind_of = lambda kind: "branch point" if symmetric and kind == "period doubling" else kind
-    return [change._replace(kind=kind_of(change.kind)) for change in changes_.values()]
+    return [change._replace(kind=kind_of(change.kind)) for change in by_kind.values()]
 
 
 def is_true(kind: str, point: CurvePoint) -> bool:

@@ -34,21 +34,21 @@ def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Ar
     """
     sizes = some(balance.sizes(q, lam))
     norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))
-    damping, norm_here, reach = 0.0, norm(q, lam), balance.reach
+    damping, last_norm, reach = 0.0, norm(q, lam), balance.reach
     for _ in range(BALANCE_ITERATIONS):
-        if balance.size(q, lam) <= LEAST_RESIDUAL or not np.isfinite(norm_here):
+        if balance.size(q, lam) <= LEAST_RESIDUAL or not np.isfinite(last_norm):
             break
         dpi, dlam = balance.step(q, lam, damping)
         dpi = dpi / max(1.0, (np.abs(balance(q, lam)["N"] @ dpi) / reach).max(initial=0.0))
         trials = [(balance.moved(q, lam, s * dpi), lam + s * dlam) for s in (1.0, 0.5, 0.25, 0.125, 1 / 64)]
         values = [norm(*trial) for trial in trials]
         best = int(np.argmin(np.where(np.isfinite(values), values, np.inf)))
-        if not values[best] < norm_here:
+        if not values[best] < last_norm:
             if balance.size(q, lam) <= tolerance or damping > 1e3:
                 break
             damping = max(10 * damping, 1e-3)
             continue
-        (q, lam), norm_here, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
+        (q, lam), last_norm, damping = trials[best], values[best], damping / 10 if damping > 1e-6 else 0.0
         reach = 2 * reach
     return q, lam
 

@@ -353,12 +353,12 @@ class _Rests(RestEquations):
         direction = self.lifted(sideways[int(np.argmax(np.linalg.norm(sideways, axis=1)))], lift)
         for share in (1, -1, 3, -3, 10, -10):
             try:
-                point_found = self.correct(point.x + share * size * direction, direction)
+                corrected = self.correct(point.x + share * size * direction, direction)
             except AppellError:
                 continue
-            offset = point_found.x - point.x
+            offset = corrected.x - point.x
             if np.linalg.norm(offset - point.tangent * (point.tangent @ offset)) > 0.3 * abs(share) * size:
-                return point_found.what
+                return corrected.what
         raise ModelError(f"no other branch was found near {self.parameter} = {point.x[-1] * self.span:.6g}")
 
 

@@ -85,10 +85,10 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, rows: Array, toleran
 def _equilibrium_after(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
     """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
     moved_q = balance.moved(q, lam, step)
-    q_found, force = newton(balance, *balance.first(moved_q), tolerance)
+    q_rest, force = newton(balance, *balance.first(moved_q), tolerance)
     D = balance.steps(q, lam)
-    progress = (in_columns(balance(q, lam)["N"] * D, q_found - q) @ (step / D)) / ((step / D) @ (step / D))
-    return bool(balance.size(q_found, force) <= tolerance and progress > 0.8)
+    progress = (in_columns(balance(q, lam)["N"] * D, q_rest - q) @ (step / D)) / ((step / D) @ (step / D))
+    return bool(balance.size(q_rest, force) <= tolerance and progress > 0.8)
 
 
 def connected(balance: Balance, start: Array, end: Array) -> bool:

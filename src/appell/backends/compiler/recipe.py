@@ -88,7 +88,7 @@ def generator(*packages: str) -> str:
 def _parsed(note: str | None) -> tuple[str, Ports, Ports, int] | None:
     try:
         name, inputs, outputs, operations = json.loads(note or "")
-        ports = [tuple(Port(key, tuple(map(int, shape))) for key, shape in ports_listed) for ports_listed in (inputs, outputs)]
+        ports = [tuple(Port(key, tuple(map(int, shape))) for key, shape in entries) for entries in (inputs, outputs)]
         return str(name), ports[0], ports[1], int(operations)
     except (ValueError, TypeError, ModelError):
         return None

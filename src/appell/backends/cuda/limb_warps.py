@@ -114,9 +114,9 @@ def _program(stream: Sequence[Instruction], roles: Sequence[_Role | None], warp:
     for stage in range(3):
         in_stage = [item.op not in ANYWHERE and role == _Role(warp, stage) for item, role in zip(stream, roles, strict=True)]
         operands = (arg for item, mine in zip(stream, in_stage, strict=True) if mine for arg in item.args)
-        operands_needed = _common_before(operands, maker, common)
-        fresh = operands_needed - computed
-        computed |= operands_needed
+        common_operands = _common_before(operands, maker, common)
+        fresh = common_operands - computed
+        computed |= common_operands
         program += [
             item for item, mine in zip(stream, in_stage, strict=True) if mine or (item.op != "output" and item.out in fresh)
         ]

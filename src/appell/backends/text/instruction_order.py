@@ -31,8 +31,8 @@ def gather(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     ordered: list[Instruction] = []
     placed: set[int] = set()
     for group in groups:
-        values_needed = _ancestors((arg for item in group for arg in item.args), maker, placed)
-        arguments = [maker[value] for value in sorted(values_needed)]
+        ancestors = _ancestors((arg for item in group for arg in item.args), maker, placed)
+        arguments = [maker[value] for value in sorted(ancestors)]
         ordered += [*arguments, *group]
         placed.update(item.out for item in (*arguments, *group))
     return (*ordered, *(item for item in stream if item.op == "output" or item.out not in placed))
@@ -110,8 +110,8 @@ def nearest_first(stream: Sequence[Instruction]) -> tuple[Instruction, ...]:
     placed, ordered = 0, []
     while waiting:
         nearest = min(range(len(waiting)), key=lambda k: (waiting[k][0] & ~placed).bit_count())
-        values_needed, item = waiting.pop(nearest)
-        placed |= values_needed
+        bits, item = waiting.pop(nearest)
+        placed |= bits
         ordered.append(item)
     return depth_first((*(item for item in stream if item.op != "output"), *ordered))
 
