@@ -97,7 +97,7 @@ def fit(
     finally:
         if report is not None:
             report.close()
-    return _judged(system, search, best, costs)
+    return _assessed(system, search, best, costs)
 
 
 # -- the request -------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
 # -- the assessment ----------------------------------------------------------------------------------------------------
 
 
-def _judged(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
+def _assessed(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
     search.share, search.levels, search.final = 1.0, dict(solved.levels), True
     theta = np.asarray(solved.x, float)
     predicted = search.predicted(theta)

@@ -43,7 +43,7 @@ def report(motion: Record, path: Any, *, scene: Any, forms: Iterable[Any] | None
     frames: int | None = None
     for _ in range(8):
         animation = None if chosen is None else film(chosen, motion, frames=frames)
-        text = _document(motion, animation, heading, facts, [*notes, *_thinned(motion, frames)])
+        text = _document(motion, animation, heading, facts, [*notes, *_note_on_frames(motion, frames)])
         if len(text.encode("utf-8")) <= REPORT_BYTES or animation is None or len(animation) < 4:
             break
         frames = len(animation) // 2
@@ -73,7 +73,7 @@ def _scene(motion: Record, scene: Any, notes: list[str]) -> Scene | None:
     return chosen
 
 
-def _thinned(motion: Record, frames: int | None) -> list[str]:
+def _note_on_frames(motion: Record, frames: int | None) -> list[str]:
     all_frames = min(len(frame_times(motion, None, None)[0]), USUAL_FRAMES) if frames else 0
     return [f"{frames} of {all_frames} frames, so that the page stays below {REPORT_BYTES // 1_000_000} MB"] if frames else []
 

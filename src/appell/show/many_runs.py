@@ -22,7 +22,7 @@ def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
     number for each run is drawn over the varied quantities: over one axis as points, over two as a map, over none as its
     distribution.
     """
-    variables = [dataset[name] for name in names or _all(dataset)]
+    variables = [dataset[name] for name in names or _default_names(dataset)]
     with style():
         if "point" in dataset.dims and not names and len(variables) > 1:
             x, y = (np.ravel(v.values) for v in variables[:2])
@@ -37,7 +37,7 @@ def many_motions(dataset: Any, names: Sequence[str], ax: Any = None) -> Any:
     return figure
 
 
-def _all(dataset: Any) -> list[str]:
+def _default_names(dataset: Any) -> list[str]:
     """The coordinates, or the reductions."""
     roles = {str(n): v.attrs.get("role", "reduction" if "reduction" in v.attrs else "") for n, v in dataset.data_vars.items()}
     return [n for n, role in roles.items() if role == "coordinate"] or [n for n, role in roles.items() if role == "reduction"]

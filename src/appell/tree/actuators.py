@@ -76,7 +76,7 @@ def clipped(tree: Tree, tau: Any) -> Any:
 
 def stops(tree: Tree, joints: tuple[str, ...], restitution: Any) -> list[Between | Unilateral]:
     """Constraints from the limits of joints; see `Tree.stops`."""
-    ranges = stop_ranges(tree) if not joints else {name: _stated(tree, name) for name in joints}
+    ranges = stop_ranges(tree) if not joints else {name: _stated_limits(tree, name) for name in joints}
     constraints: list[Between | Unilateral] = []
     for name, (lower, upper) in ranges.items():
         q, *others = joint_symbols(tree, name)[0]
@@ -94,7 +94,7 @@ def stops(tree: Tree, joints: tuple[str, ...], restitution: Any) -> list[Between
     return constraints
 
 
-def _stated(tree: Tree, name: str) -> tuple[float, float]:
+def _stated_limits(tree: Tree, name: str) -> tuple[float, float]:
     joint_symbols(tree, name)
     limits = tree.limits.get(name, Limits())
     if not (math.isfinite(limits.lower) or math.isfinite(limits.upper)):

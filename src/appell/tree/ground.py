@@ -164,7 +164,7 @@ class Hills(FloorPlane):
     def drawn(self) -> DrawnGround:
         return DrawnGround(self.floor, GROUND_X, GROUND_Y, expression(self.shape(GROUND_X, GROUND_Y), "ground="))
 
-    def _under(self, point: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def _surface_at(self, point: Any) -> tuple[Any, Any, Any, Any, Any]:
         """z, h, h_x, h_y and h_t at a place."""
         x, y, z = self.floor.rotation.T * (point - self.floor.position)
         a, b = Dummy("x", real=True), Dummy("y", real=True)
@@ -174,18 +174,18 @@ class Hills(FloorPlane):
 
     def axes_at(self, place: Any) -> Axes:
         """(1, 0, h_x), the tangent perpendicular to it, and the normal (−h_x, −h_y, 1), all normalized."""
-        _, _, h_x, h_y, _ = self._under(place)
+        _, _, h_x, h_y, _ = self._surface_at(place)
         R, long, steep = self.floor.rotation, sqrt(1 + h_x**2), sqrt(1 + h_x**2 + h_y**2)
         tangent, normal = Matrix([1, 0, h_x]) / long, Matrix([-h_x, -h_y, 1]) / steep
         return Matrix(R * tangent), Matrix(R * normal.cross(tangent)), Matrix(R * normal)
 
     def height_of(self, place: Any) -> Any:
-        z, h, h_x, h_y, _ = self._under(place)
+        z, h, h_x, h_y, _ = self._surface_at(place)
         return (z - h) / sqrt(1 + h_x**2 + h_y**2)
 
     def slip(self, place: Any, velocity: Any) -> Any:
         """The velocity relative to a surface that a belt carries along itself and that rises with h_t."""
-        _, _, h_x, h_y, h_t = self._under(place)
+        _, _, h_x, h_y, h_t = self._surface_at(place)
         rise = Matrix([0, 0, h_t + h_x * self.belt[0] + h_y * self.belt[1]])
         return super().slip(place, velocity) - self.floor.rotation * rise
 

@@ -149,7 +149,7 @@ def mass_matrix(layout: FrameLayout, q: Sequence[Value]) -> Value:
             M[l, forces.k], M[forces.k, l] = row, row.T
             M[l, l] += node.armature[i]
         if node.parent >= 0:
-            composite[node.parent] = _together(composite[node.parent], moments_in(steps, *moments))
+            composite[node.parent] = _sum_of_moments(composite[node.parent], moments_in(steps, *moments))
             inward[node.parent].append(Forces(forces.k, six_in(steps, forces.six)))
     return M
 
@@ -157,7 +157,7 @@ def mass_matrix(layout: FrameLayout, q: Sequence[Value]) -> Value:
 Moments = tuple[Scalar, Vector, Matrix]
 
 
-def _together(a: Moments, b: Moments) -> Moments:
+def _sum_of_moments(a: Moments, b: Moments) -> Moments:
     """Mass, first and second moments of two bodies about one origin."""
     return a[0] + b[0], add(a[1], b[1]), [add(x, y) for x, y in zip(a[2], b[2], strict=True)]
 
@@ -213,7 +213,7 @@ def _pivots(layout: FrameLayout, transforms: Sequence[Steps], q: Array) -> list[
             inertia[n] = [[x - u * k for x, k in zip(row, U / D, strict=True)] for row, u in zip(inertia[n], U, strict=True)]
         if parent >= 0:
             inertia[parent] = [add(x, y) for x, y in zip(inertia[parent], inertia_in(transforms[n], inertia[n]), strict=True)]
-            composite[parent] = _together(composite[parent], moments_in(transforms[n], *composite[n]))
+            composite[parent] = _sum_of_moments(composite[parent], moments_in(transforms[n], *composite[n]))
     return eliminated
 
 

@@ -285,12 +285,12 @@ def _symbolic(layout: FrameLayout, varied: Sequence[Varied], values: Sequence[Sc
         if any(kind in by_kind for kind in BODY):
             link = replace(link, inertia=_body(link.node, link.frame, by_kind))
         if "length" in by_kind:
-            link = _slid(layout, link, by_kind["length"])
+            link = _with_length(layout, link, by_kind["length"])
         links.append(link)
     return FrameLayout(tuple(links), layout.ground)
 
 
-def _slid(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> FramedLink:
+def _with_length(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> FramedLink:
     """A link whose joint has its origin at p on the predecessor: translations that depend on p, then constant rotations."""
     node, Z = link.node, link.frame
     before = layout.links[node.parent].frame if node.parent >= 0 else Placement(np.eye(3), np.zeros(3))

@@ -129,14 +129,14 @@ def reach(
         return _reach_one(tree, checked, home, limits, attempts, tolerance, seed)
     results = []
     for k in range(lengths.pop()):
-        chosen = [Target(target.frame, _pick(target.p, 1, k), _pick(target.R, 2, k)) for target in checked]
+        chosen = [Target(target.frame, _of_batch(target.p, 1, k), _of_batch(target.R, 2, k)) for target in checked]
         results.append(_reach_one(tree, chosen, home[k] if home.ndim == 2 else home, limits, attempts, tolerance, seed))
     if not results:
         raise ModelError("the batch of targets is empty")
     return ReachedMany.of(results)
 
 
-def _pick(x: Array | None, ndim: int, k: int) -> Array | None:
+def _of_batch(x: Array | None, ndim: int, k: int) -> Array | None:
     return x if x is None or x.ndim == ndim else x[k]
 
 

@@ -64,7 +64,7 @@ def contact_point(
     w = plane.slip(contact.position, contact.velocity)
     axes = plane.axes_at(contact.position)
     slip_rates = tuple(axis.dot(w) for axis in axes[:2])
-    touch = _drawn(Matrix(contact.position), axes, slip_rates, name)
+    touch = _touch_to_draw(Matrix(contact.position), axes, slip_rates, name)
     friction_on = lambda normal: [] if friction is None else [sliding(slip_rates, normal, friction, static, name)]
     if one_sided:
         face = put_on(Unilateral(gap, name, restitution), plane, touch)
@@ -79,7 +79,7 @@ def contact_point(
     return [*rows]
 
 
-def _drawn(point: Matrix, axes: Axes, slip_rates: tuple[Expr, ...], name: str) -> DrawnTouch:
+def _touch_to_draw(point: Matrix, axes: Axes, slip_rates: tuple[Expr, ...], name: str) -> DrawnTouch:
     """The arrow of a contact force, for drawing; its friction has the nonzero components, as in `sliding`."""
     directions = tuple(axis for axis, slip_rate in zip(axes[:2], slip_rates, strict=True) if slip_rate != 0)
     return DrawnTouch(point, axes[2], directions, f"{name}: friction")
@@ -120,7 +120,7 @@ def contact_sphere(
     arm = -r * plane.axes[2]
     w = plane.slip(ball.position + arm, ball.velocity + ball.angular_velocity.cross(arm))
     slip_rates = tuple(axis.dot(w) for axis in plane.axes[:2])
-    touch = _drawn(Matrix(ball.position + arm), plane.axes, slip_rates, name)
+    touch = _touch_to_draw(Matrix(ball.position + arm), plane.axes, slip_rates, name)
     face = put_on(Unilateral(plane.height_of(ball.position) - r, name, restitution), plane, touch)
     return [face] if friction is None else [face, sliding(slip_rates, face, friction, static, name)]
 
@@ -142,7 +142,7 @@ def contact_capsule(
     refuse_names(frame)
     name = name or frame.name
     _refuse_option(options, "centre", f"capsule '{name}' lies about the origin of its frame")
-    half, e = _half(length, name), _unit(axis, name)
+    half, e = _half_length(length, name), _unit_axis(axis, name)
     ends = [[sign * half * x for x in e] for sign in (-1, 1)]
     return [
         item for k, centre in enumerate(ends, start=1)
@@ -221,9 +221,9 @@ def sphere_and_capsule_touch(
     """
     refuse_names(ball, bar)
     name = name or f"{ball.name}-{bar.name}"
-    half, v = _half(length, name), Matrix(bar.rotation * _unit(axis, name))
+    half, v = _half_length(length, name), Matrix(bar.rotation * _unit_axis(axis, name))
     projection = Matrix(ball.position - bar.position).dot(v)
-    t = _kept_within(projection, half)
+    t = _clipped(projection, half)
     on_bar = _TouchedBody(bar, _radius(bar_radius, name), Matrix(t * v))
     on_ball = _TouchedBody(ball, _radius(radius, name), Matrix([0, 0, 0]))
     return _bodies_touch(on_bar, on_ball, restitution, friction, static, name)
@@ -257,12 +257,12 @@ def capsules_touch(
     """
     refuse_names(a, b)
     name = name or f"{a.name}-{b.name}"
-    half_a, half_b = _half(length_a, name), _half(length_b, name)
-    u, v = Matrix(a.rotation * _unit(axis_a, name)), Matrix(b.rotation * _unit(axis_b, name))
+    half_a, half_b = _half_length(length_a, name), _half_length(length_b, name)
+    u, v = Matrix(a.rotation * _unit_axis(axis_a, name)), Matrix(b.rotation * _unit_axis(axis_b, name))
     w, c, across = Matrix(b.position - a.position), u.dot(v), u.cross(v)
-    s0 = _kept_within((w.dot(u) - c * w.dot(v)) / (across.dot(across) + PARALLEL), half_a)
-    t = _kept_within(c * s0 - w.dot(v), half_b)
-    s = _kept_within(c * t + w.dot(u), half_a)
+    s0 = _clipped((w.dot(u) - c * w.dot(v)) / (across.dot(across) + PARALLEL), half_a)
+    t = _clipped(c * s0 - w.dot(v), half_b)
+    s = _clipped(c * t + w.dot(u), half_a)
     ends = _TouchedBody(a, _radius(radius_a, name), Matrix(s * u)), _TouchedBody(b, _radius(radius_b, name), Matrix(t * v))
     return _bodies_touch(*ends, restitution, friction, static, name)
 
@@ -272,7 +272,7 @@ PARALLEL = Float(1e-14)
 the same distance to 1e-12 of the lengths."""
 
 
-def _kept_within(x: Any, half: Expr) -> Any:
+def _clipped(x: Any, half: Expr) -> Any:
     """x clipped to [−half, half], written so that SymPy need not compare the bounds, which can be slow."""
     return Max(-half, Min(half, x, evaluate=False), evaluate=False) if half else Integer(0)
 
@@ -305,14 +305,14 @@ def _bodies_touch(a: _TouchedBody, b: _TouchedBody, restitution: Any, friction: 
     return [face, sliding(tuple(e.dot(slip) for e in _tangents(n)), face, friction, static, name)]
 
 
-def _half(length: Any, name: str) -> Expr:
+def _half_length(length: Any, name: str) -> Expr:
     half = finite_length(length, f"the length of capsule '{name}'") / 2
     if half.is_negative:
         raise ModelError(f"the length of capsule '{name}' is {2 * half}; it must not be negative")
     return half
 
 
-def _unit(axis: Any, name: str) -> Matrix:
+def _unit_axis(axis: Any, name: str) -> Matrix:
     e = vector(axis, f"the axis of capsule '{name}'")
     if e.is_zero_matrix:
         raise ModelError(f"the axis of capsule '{name}' has length 0")

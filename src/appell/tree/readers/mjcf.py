@@ -118,14 +118,14 @@ def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
         (field("actuator_plugin") >= 0, lambda k: f"<plugin> of actuator '{names('actuator', k)}'"),
         (field("jnt_springyield") > 0, lambda k: f"springyield of joint '{names('jnt', k)}'"),
         (field("tendon_springyield") > 0, lambda k: f"springyield of tendon '{names('tendon', k)}'"),
-        (_any(field("jnt_stiffnesspoly")), lambda k: f"a polynomial stiffness of joint '{names('jnt', k)}'"),
-        (_any(field("dof_dampingpoly")), lambda k: f"a polynomial damping of joint '{_joint_of(model, names, k)}'"),
-        (_any(field("tendon_stiffnesspoly")), lambda k: f"a polynomial stiffness of tendon '{names('tendon', k)}'"),
-        (_any(field("tendon_dampingpoly")), lambda k: f"a polynomial damping of tendon '{names('tendon', k)}'"),
+        (_any_in_row(field("jnt_stiffnesspoly")), lambda k: f"a polynomial stiffness of joint '{names('jnt', k)}'"),
+        (_any_in_row(field("dof_dampingpoly")), lambda k: f"a polynomial damping of joint '{_joint_of(model, names, k)}'"),
+        (_any_in_row(field("tendon_stiffnesspoly")), lambda k: f"a polynomial stiffness of tendon '{names('tendon', k)}'"),
+        (_any_in_row(field("tendon_dampingpoly")), lambda k: f"a polynomial damping of tendon '{names('tendon', k)}'"),
         (field("tendon_armature"), lambda k: f"the armature of tendon '{names('tendon', k)}'"),
         (field("actuator_armature"), lambda k: f"the armature of actuator '{names('actuator', k)}'"),
         (field("actuator_damping"), lambda k: f"the damping of actuator '{names('actuator', k)}'"),
-        (_any(field("actuator_dampingpoly")), lambda k: f"a polynomial damping of actuator '{names('actuator', k)}'"),
+        (_any_in_row(field("actuator_dampingpoly")), lambda k: f"a polynomial damping of actuator '{names('actuator', k)}'"),
         ([model.opt.density, model.opt.viscosity], lambda k: f"<option {('density', 'viscosity')[k]}>, a fluid"),
         (_uneven_armature(model), lambda k: f"the armature of {('free', 'ball')[model.jnt_type[k]]} joint '{names('jnt', k)}'"),
         (_turning_springs(mujoco, model) if not flags & mujoco.mjtDisableBit.mjDSBL_SPRING else [],
@@ -140,7 +140,7 @@ def _refuse(mujoco: Any, model: Any, names: ElementNames) -> None:
             )
 
 
-def _any(table: np.ndarray) -> list[bool]:
+def _any_in_row(table: np.ndarray) -> list[bool]:
     return [bool(row.any()) for row in table]
 
 

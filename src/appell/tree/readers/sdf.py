@@ -155,7 +155,7 @@ def _joint(element: Element, poses: Poses, version: tuple[int, ...], names: Mapp
         direction = (
             _direction(axis, pose, poses, version, where) if part_kind not in ("fixed", "spherical") else (0.0, 0.0, 1.0)
         )
-        axes.append(_stated(part_name, part_kind, direction, axis, where, names))
+        axes.append(_stated_joint(part_name, part_kind, direction, axis, where, names))
     return SdfJoint(name, kind, parent, child, pose, tuple(axes))
 
 
@@ -170,7 +170,7 @@ def _direction(axis: Element | None, pose: Placement, poses: Poses, version: tup
     return tuple(unit_axis(pose.R.T @ R @ xyz, where).tolist())
 
 
-def _stated(
+def _stated_joint(
     name: str, kind: str, axis: Sequence[float], element: Element | None, where: str, names: Mapping[str, tuple[str, ...]]
 ) -> StatedJoint:
     """Limits, damping, friction, spring and mimic of one axis; names: of the joints that each <joint> is made of."""

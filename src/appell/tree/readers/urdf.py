@@ -151,7 +151,7 @@ def _root(rows: Sequence[_Row], links: Mapping[str, Inertia]) -> str:
 def _links(robot: Element, notes: list[str]) -> dict[str, Inertia]:
     links: dict[str, Inertia] = {}
     for element in robot.findall("link"):
-        name = _named(element, "link")
+        name = _name_of(element, "link")
         if name in links:
             raise ModelError(f"two links have the name '{name}'")
         where = f"link '{name}'"
@@ -179,7 +179,7 @@ def _inertia(inertial: Element, where: str, notes: list[str]) -> Inertia:
 
 
 def _row(element: Element, damping: bool, notes: list[str]) -> _Row:
-    name = _named(element, "joint")
+    name = _name_of(element, "joint")
     where, stated = f"joint '{name}'", element.get("type", "")
     known = {kind.urdf: kind for kind in JOINTS.values() if kind.urdf}
     if stated not in known:
@@ -252,7 +252,7 @@ def _limits(element: Element, kind: JointKind, where: str, notes: list[str]) -> 
     return Limits(**values)
 
 
-def _named(element: Element, tag: str) -> str:
+def _name_of(element: Element, tag: str) -> str:
     name = element.get("name")
     if not name:
         raise ModelError(f"a <{tag}> has no name")

@@ -241,7 +241,7 @@ def without_floats(expr: Expr) -> Any:
 
 
 def _tidy(expr: Any, dust: float = 0.0) -> Expr:
-    polynomial = _inner(expr)
+    polynomial = _with_tidy_arguments(expr)
     if not polynomial.args or not isinstance(polynomial, Expr):  # a condition of Piecewise
         return polynomial
     p = Polynomial.of(polynomial)
@@ -255,12 +255,12 @@ def _tidy(expr: Any, dust: float = 0.0) -> Expr:
     return Exact(algebra, p).expression({})
 
 
-def _inner(expr: Any) -> Any:
+def _with_tidy_arguments(expr: Any) -> Any:
     """Tidies the arguments of roots, quotients and functions."""
     if not expr.args:
         return expr
     if expr.is_Add or expr.is_Mul:
-        return expr.func(*map(_inner, expr.args))
+        return expr.func(*map(_with_tidy_arguments, expr.args))
     if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
-        return _inner(expr.base) ** expr.exp
+        return _with_tidy_arguments(expr.base) ** expr.exp
     return expr.func(*map(_tidy, expr.args))
