@@ -156,17 +156,17 @@ class TreeSystem(System):
     @cached_property
     def joint_units(self) -> Mapping[str, str]:  # type: ignore[override]
         """Coordinate or velocity → "rad", "m", "1", "rad/s", "m/s", where S of its joint has unit columns [ω | v]."""
-        found: dict[str, str] = {}
+        table: dict[str, str] = {}
         for node, symbols in zip(self.tree.nodes, self.tree._symbols, strict=True):
             axes = node.kind.subspace.axes
             units = [] if axes is None else ["rad" if axis < 3 else "m" for axis in axes]
-            found |= {v.letter: f"{unit}/s" for v, unit in zip(symbols.velocities, units, strict=False) if v.order == 0}
+            table |= {v.letter: f"{unit}/s" for v, unit in zip(symbols.velocities, units, strict=False) if v.order == 0}
             for k, q in enumerate(symbols.coordinates):
                 if isinstance(q, QuaternionComponent):
-                    found[q.letter] = "1"
+                    table[q.letter] = "1"
                 elif k < len(units):
-                    found[q.letter] = units[k]
-        return found
+                    table[q.letter] = units[k]
+        return table
 
     def _named(self, name: str, where: str) -> Any:
         """A coordinate or velocity by name; the name of a joint means its single velocity."""
