@@ -222,3 +222,14 @@ def test_a_sample_of_the_fuzzer():
     """Two hundred inputs one after the other, and some more of the kinds that are rare among them."""
     for number in (*range(900_000, 900_200), *(901_000 + 100 * i + kind for i in range(12) for kind in (0, 94, 97, 99))):
         attempt(number)
+
+
+def test_the_reaction_of_one_side_of_a_stop_in_a_force(tmp_path):
+    x, y = ap.coordinates("x y")
+    stop = ap.Between(-1, y, 1, "guide", 0)
+    system = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9 * y, {x: -stop.faces[0].multiplier * x.d / 10}, [stop])
+    model = read_model(ap.write_model(tmp_path / "pressed.toml", system, start={x.d: 1, y: -1}, until=0.5))
+    assert model.simulate(backend="vm")["x"][-1] == pytest.approx((1 - np.exp(-0.45)) / 0.9, rel=1e-9)
+    text = (tmp_path / "pressed.toml").read_text(encoding="utf-8").replace("guide:lower", "guide")
+    with pytest.raises(ap.ModelError, match="no constraint is called 'guide'; did you mean 'guide:"):
+        read_model(text)

@@ -124,6 +124,13 @@ def test_odd_names_survive_latex():
     assert r"\Lambda_{\mathrm{left\_rim\ 50}}" in latex
 
 
+def test_long_names_and_numbers_have_a_row_of_their_own():
+    """Nothing breaks inside them."""
+    x, k = ap.coordinates("x"), ap.parameters("k_" + "stiffness" * 12)
+    for potential in (k * x**2 / 2, sympy.sqrt(k) * x, (10**70 + 7) * x / 3, k * (10**70 + 7) * sin(x) / 3):
+        assert r"\ddot{x}" in lagrange(ap.System([x], x.d**2 / 2, potential)).latex()
+
+
 def test_the_root_of_an_absolute_value_keeps_its_sign():
     """Flow through an orifice: y/√|y| would have no value at rest."""
     x, c = ap.coordinates("x"), ap.parameters("c", positive=True)

@@ -30,7 +30,8 @@ def read_rows(source: Source) -> list[Any]:
     for section in ("constraints", "walls", "stops", "friction"):
         entries = source.data.get(section, [])
         tables = entries if isinstance(entries, list) else []  # anything but a list raises below, with its position
-        source.labels |= {str(t["name"]) for t in tables if isinstance(t, dict) and "name" in t}
+        names = {str(t["name"]) for t in tables if isinstance(t, dict) and "name" in t}
+        source.labels |= {f"{name}:{side}" for name in names for side in ("lower", "upper")} if section == "stops" else names
     for keys, table in source.tables("constraints", TABLES["constraints"]):
         row = _needed(source, table, "row", keys)
         W = None

@@ -243,6 +243,8 @@ class MeasuredLatex:
             return True
         if not power.is_Rational or self._of(base).width <= typeset.ROW_WIDTH / 2 or base.is_Piecewise:
             return False
+        if base == self._expr and not base.is_Function:  # a long number or name
+            return False
         return len(self._arguments(base) if base.is_Function else self._of(base).parts) > 1
 
 
