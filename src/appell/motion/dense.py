@@ -33,6 +33,8 @@ DENSE_HALVINGS = 14
 """Most successive halvings of a step."""
 FEW_HALVINGS = 3
 """The same where values are noisy and cost a call of the integrator each."""
+LAST_DIGITS_OF_TIMES = 4.0
+"""Rounding of times in a step, in units of their last digit: of its ends, of its nodes, and of where it is evaluated."""
 STEP_WITHOUT_INTERIOR = 256
 """Steps shorter than this many spacings of their times are left out: they have no resolvable interior."""
 
@@ -73,6 +75,13 @@ class DenseSteps:
         coefficients: Any = np.linalg.solve(powers, self.values.transpose(1, 2, 0).reshape(DENSE_POINTS, -1))
         return coefficients.reshape(DENSE_POINTS, m, n)
 
+    @cached_property
+    def moved(self) -> Array:
+        """How much the quantities may change within the rounding of the times, (n, m)."""
+        order = np.arange(1, DENSE_POINTS)[:, None, None]
+        late = LAST_DIGITS_OF_TIMES * np.spacing(np.maximum(np.abs(self.begin), np.abs(self.end)))
+        return (late / np.abs(self.half) * (order * np.abs(self.powers[1:])).sum(axis=0)).T
+
 
 def _shares(s: Array) -> Array:
     differences = s[:, None] - DENSE_NODES
@@ -106,7 +115,10 @@ def dense_steps(edges: Array, values: Callable[[Array], Array], noise: float = 0
         steps = DenseSteps(begin, end, samples[:, :DENSE_POINTS], np.ones(len(begin), dtype=bool))
         size = size if halving else np.abs(samples).max(axis=(0, 1), initial=0.0)
         predicted = np.einsum("bj,njm->nbm", _shares(CHECKED_AT), steps.values)
-        exact = (np.abs(predicted - samples[:, DENSE_POINTS:]) <= exactly * size).all(axis=(1, 2))
+        misfit, allowed = np.abs(predicted - samples[:, DENSE_POINTS:]), exactly * size
+        if (misfit > allowed).any():  # late times are too coarse for some of the steps to be told exactly
+            allowed = allowed + steps.moved[:, None]
+        exact = (misfit <= allowed).all(axis=(1, 2))
         finished = exact | (halving == halvings) | (half[:, 0] ** 2 <= (STEP_WITHOUT_INTERIOR * spacing) ** 2)
         parts_done.append(DenseSteps(begin[finished], end[finished], steps.values[finished], exact[finished]))
         begin, end, middle = begin[~finished], end[~finished], middle[~finished, 0]

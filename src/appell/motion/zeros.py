@@ -38,8 +38,6 @@ Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
-LAST_DIGITS_OF_TIMES = 4.0
-"""Rounding of times in a step, in units of their last digit: of its ends, of its nodes, and of where it is evaluated."""
 POLYNOMIAL_ROUNDING = 64 * float(np.finfo(float).eps)
 """Rounding error of each quantity from evaluating its polynomial, as a fraction of its size along the motion."""
 JUMP_LEFT = 1e-3
@@ -153,10 +151,8 @@ class _ZeroSearch:
 
     def __init__(self, expression: ExpressionAlong, steps: DenseSteps, p: Array, floor: float | Array):
         self.expression, self.steps, self.p = expression, steps, p
-        order = np.arange(1, len(steps.powers))[:, None, None]
-        late = LAST_DIGITS_OF_TIMES * np.spacing(np.maximum(np.abs(steps.begin), np.abs(steps.end)))
-        shift = late / np.abs(steps.half) * (order * np.abs(steps.powers[1:])).sum(axis=0)
-        self.noise = floor + POLYNOMIAL_ROUNDING * np.abs(steps.values).max(axis=(0, 1), initial=0.0) + shift.T  # (steps, m)
+        size = np.abs(steps.values).max(axis=(0, 1), initial=0.0)
+        self.noise = floor + POLYNOMIAL_ROUNDING * size + steps.moved  # (steps, m)
 
     def _inputs(self, step: Ints, s: Array) -> tuple[Array, Array, Array]:
         return self.steps.time(step, s), self.steps.at(step, s), self.p if self.p.ndim == 1 else self.p[step]

@@ -104,6 +104,16 @@ class Sampler:
         end = float(self.t[k + 1]) if k + 1 < len(self.t) else float(times[-1])
         if end == self.t[k]:
             return np.repeat(self.z[k][None], len(times), axis=0)
+        found = self._repeated(k, times, end)
+        for time in times[len(found) :]:  # rounding lets an event end the step before this time: repeated up to the time itself
+            there = self._repeated(k, np.array([time]), float(time))
+            if not len(there):
+                raise ModelError(f"the motion cannot be evaluated between t = {self.t[k]:g} and {end:g}")
+            found = np.vstack([found, there])
+        return found
+
+    def _repeated(self, k: int, times: Array, end: float) -> Array:
+        """z at the times that are passed by repeating the run from the k-th known state to an end, (passed, nz)."""
         longest = self.task.fixed_step or self.task.max_step  # stored states may be many steps apart
         task = Task(
             t0=float(self.t[k]), z0=self.z[k], t_end=end, p=self._parameters(k), rtol=self.task.rtol, atol=self.task.atol,
@@ -117,9 +127,7 @@ class Sampler:
         trace = task.trace()
         trace.modes = mode if self.prepared.flow.extra else []
         *_, trace = loop.run(task, trace)
-        if trace.passed < len(times):
-            raise ModelError(f"the motion cannot be evaluated between t = {task.t0:g} and {end:g}")
-        return trace.z_times
+        return trace.z_times[: trace.passed]
 
     def _mode(self, t: float) -> list[Any]:
         """(time, mode) that holds from the time of a known state on; empty in flight."""

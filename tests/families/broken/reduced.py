@@ -89,7 +89,7 @@ BREAKAGES = [
     ),
     Breakage(
         "times in a step have one rounding",
-        "motion/zeros.py",
+        "motion/dense.py",
         'LAST_DIGITS_OF_TIMES = 4.0\n',
         'LAST_DIGITS_OF_TIMES = 1.0\n',
         {

@@ -105,4 +105,22 @@ BREAKAGES = [
             "table_of_trust.samples_and_energies": (3,),
         },
     ),
+    Breakage(
+        "a moment that an event passes by rounding is not looked for again",
+        "simulate/sampler.py",
+        '            there = self._repeated(k, np.array([time]), float(time))\n',
+        '            there = found[:0]\n',
+        {
+            "beside_events.moments_beside_events": (2,),
+        },
+    ),
+    Breakage(
+        "the time of a reset is exact",
+        "simulate/loop/watched.py",
+        ' + self.steps.moved.max(axis=0, initial=0.0)\n',
+        '\n',
+        {
+            "beside_events.zeros_at_late_times": (1, 4, 5),
+        },
+    ),
 ]

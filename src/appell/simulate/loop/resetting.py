@@ -102,8 +102,8 @@ class _ResetCourse:
         self.count, self.chain, self.accepted = FIRST_STEPS_EXAMINED, 0, trace.statistics.accepted  # steps up to the last reset
         self.left: str | None = None  # the reset whose own guard is zero where the stretch begins
         self.reported: set[str] = set()
-        self.sizes: float | Array = 0.0  # of the quantities in the guards, before and since the last reset
-        self.sizes_since: float | Array = 0.0
+        self.rounding: float | Array = 0.0  # of the quantities in the guards, before and since the last reset
+        self.rounding_since: float | Array = 0.0
 
     def traces(self) -> Iterator[Trace]:
         return in_stretches(self.trace, self.task.t_end, self._advance, _NoContinuation)
@@ -159,12 +159,12 @@ class _ResetCourse:
         """The first guard that falls along a fork; the signs before it falls, or at the end of the fork; and whether a guard is
         zero at the end."""
         times = work.steps.seen()[:, 0]
-        watched = self.watched.along_steps(self.task, times, lambda t: self._states(t, float(times[-1])), self.sizes)
+        watched = self.watched.along_steps(self.task, times, lambda t: self._states(t, float(times[-1])), self.rounding)
         zeros_of, fallen = dict[str, Zeros](), list[Fallen]()
         if not len(watched.steps.begin):
             return None, dict(self.trace.signs), False
         self._refuse_return(watched)
-        self.sizes_since = np.maximum(self.sizes_since, watched.sizes)
+        self.rounding_since = np.maximum(self.rounding_since, watched.rounding)
         for k, name in enumerate(self.names):
             zeros = zeros_of[name] = watched.zeros(name, self.trace.signs.get(name, 0.0))
             if len(zeros.unbounded) and name not in self.reported:
@@ -224,8 +224,8 @@ class _ResetCourse:
         status = self._reach_guard(fallen)
         if status is not Status.OK:
             return status
-        self.sizes, self.sizes_since = np.maximum(self.sizes_since, 0.0), 0.0
-        signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
+        self.rounding, self.rounding_since = np.maximum(self.rounding_since, 0.0), 0.0
+        signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.rounding)
         if trace.t == self.task.t_end and signs_here[name] > 0:
             return Status.OK  # it falls beyond the end
         elapsed = trace.t - (trace.resets[-1].time if trace.resets else -np.inf)
@@ -264,7 +264,7 @@ class _ResetCourse:
             if failure is not None or work.status is not Status.OK or not fallen.rate < 0:
                 break
             g = self.watched.value_at(name, task, work.t, work.z)
-            up = self.watched.signs_at(task, work.t, work.z, self.sizes_since)[name] > 0
+            up = self.watched.signs_at(task, work.t, work.z, self.rounding_since)[name] > 0
             dt = -g / fallen.rate if not up else max(-g / fallen.rate, 2 * np.spacing(abs(time)))
             if (time + dt == time or abs(dt) <= np.spacing(abs(time))) and not up:
                 break
@@ -280,7 +280,7 @@ class _ResetCourse:
             end = min(time + spacings * np.spacing(abs(time)), self.task.t_end)
             work, failure = self._stretch(0, end)
             final = failure is not None or work.status is not Status.OK or end == self.task.t_end
-            if final or not self.watched.signs_at(self.task, work.t, work.z, self.sizes_since)[name] > 0:
+            if final or not self.watched.signs_at(self.task, work.t, work.z, self.rounding_since)[name] > 0:
                 break
         return self._end_at(end)
 
@@ -304,7 +304,7 @@ class _ResetCourse:
         trace.keep()
         trace.change_times(self.task.times)
         trace.restart()
-        signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.sizes)
+        signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.rounding)
         self._store_signs(signs_here, name)
         self.left = name if signs_here[name] == 0 else None
         self.count = min(FIRST_STEPS_EXAMINED + (trace.statistics.accepted - self.accepted) * 5 // 4, MOST_STEPS_EXAMINED)

@@ -47,19 +47,18 @@ class WatchedExpressions:
         return list(dict.fromkeys(c for along in self.along.values() for c in along.columns))
 
     def along_steps(
-        self, task: Task, times: Array, states: Callable[[Array], Array], sizes: float | Array = 0.0
+        self, task: Task, times: Array, states: Callable[[Array], Array], rounding: float | Array = 0.0
     ) -> WatchedSteps:
         """The expressions along steps between times, (k,), in the order of the run; states: times in that order → z, (k, nz).
 
-        sizes: of the entries before these steps, (m,), which determine the rounding at their beginning."""
+        rounding: of the entries before these steps, (m,), which they have at their beginning."""
         direction = task.direction
         steps = dense_steps(direction * np.unique(direction * times), lambda t: self._numbers(t, states(t)), self.noise)
-        return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._error_bounds(task, sizes))
+        return WatchedSteps(self, steps, self.parameters(task, steps.middle), self._error_bounds(task, rounding))
 
-    def _error_bounds(self, task: Task, sizes: float | Array) -> Array:
+    def _error_bounds(self, task: Task, rounding: float | Array) -> Array:
         """Error bound of each number, (m,)."""
-        floor = np.full(len(self.columns), GAP_FLOOR * float(np.min(task.atol)))
-        return floor + POLYNOMIAL_ROUNDING * np.asarray(sizes, dtype=float)
+        return np.full(len(self.columns), GAP_FLOOR * float(np.min(task.atol))) + np.asarray(rounding, dtype=float)
 
     def parameters(self, task: Task, times: Array) -> Array:
         """Parameters of the run, (np,), or (k, np) if some change with time."""
@@ -72,11 +71,11 @@ class WatchedExpressions:
         arrays = {name: values[name]() for name in {name for name, _ in self.columns}}
         return np.stack([arrays[name][:, i] for name, i in self.columns], axis=1) if self.columns else np.zeros((len(times), 0))
 
-    def signs_at(self, task: Task, t: float, z: Array, sizes: float | Array = 0.0) -> dict[str, float]:
-        """The sign of each at a state z, (nz,): ±1, or 0 if it cannot be distinguished from zero; sizes: see `along_steps`."""
+    def signs_at(self, task: Task, t: float, z: Array, rounding: float | Array = 0.0) -> dict[str, float]:
+        """The sign of each at a state z, (nz,): ±1, or 0 if it cannot be told from zero; rounding: see `along_steps`."""
         times = np.array([t])
         numbers = self._numbers(times, z[None])
-        noise = self._error_bounds(task, sizes) + POLYNOMIAL_ROUNDING * np.abs(numbers)
+        noise = self._error_bounds(task, rounding) + POLYNOMIAL_ROUNDING * np.abs(numbers)
         signs = {}
         for name, along in self.along.items():
             columns = [self.columns.index(c) for c in along.columns]
@@ -114,9 +113,10 @@ class WatchedSteps:
         return replace(self.steps, values=self.steps.values[:, :, self._columns_of(name)])
 
     @property
-    def sizes(self) -> Array:
-        """The largest values of the entries, (m,)."""
-        return np.abs(self.steps.values).max(axis=(0, 1), initial=0.0)
+    def rounding(self) -> Array:
+        """The largest rounding of the entries and of their times, (m,): an event is as late as its time has digits."""
+        size = np.abs(self.steps.values).max(axis=(0, 1), initial=0.0)
+        return POLYNOMIAL_ROUNDING * size + self.steps.moved.max(axis=0, initial=0.0)
 
     def zeros(self, name: str, before: float, reached: float = 0.0) -> Zeros:
         """All changes of sign of one of them; before: its sign before the first step, 0 if unknown; see `zeros_along`."""
