@@ -144,9 +144,9 @@ class Averaged(DisplayedEquations, Result):
         attributes = lambda rate, meaning: {"units": "SI/s", "long_name": meaning, "latex": sympy.latex(rate)}
         return {name: ((), str(rate), attributes(rate, meaning)) for name, (rate, meaning) in rates.items()}
 
-    def said(self) -> Mapping[str, Any]:
+    def attributes(self) -> Mapping[str, Any]:
         place = "far from resonances" if self.resonance is None else "{1} omega = {0} nu".format(*self.resonance)
-        return {**super().said(), "small": ", ".join(map(str, self.small)), "r": self.free.meaning, "resonance": place}
+        return {**super().attributes(), "small": ", ".join(map(str, self.small)), "r": self.free.meaning, "resonance": place}
 
     def regimes(self, parameters: Mapping[Any, Any] | None = None) -> list[tuple[float, float, Array]]:
         """(r, θ, eigenvalues) of the stationary regimes at given parameters, the largest r first; see `ap.resonance`."""

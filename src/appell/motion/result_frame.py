@@ -39,7 +39,7 @@ class Result(Reported):
         """Coordinates of the dataset."""
         return {}
 
-    def said(self) -> Mapping[str, Any]:
+    def attributes(self) -> Mapping[str, Any]:
         """Attributes of the dataset."""
         return {"system": self.system.name, "message": self.message}
 
@@ -48,7 +48,7 @@ class Result(Reported):
         """All results as an xarray `Dataset` with names and units."""
         import xarray as xr
 
-        return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=dict(self.said()))
+        return xr.Dataset(dict(self.variables()), coords=dict(self.coords()), attrs=dict(self.attributes()))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self}>" if type(self).__str__ is not object.__str__ else object.__repr__(self)

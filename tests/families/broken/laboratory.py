@@ -75,8 +75,8 @@ BREAKAGES = [
     Breakage(
         "late states alone say the extent of motions",
         "analysis/many/attractors.py",
-        '        self.first = np.median(travel[moves], axis=0) if moves.any() else self.first\n',
-        '        self.first = 0 * self.first\n',
+        '        self.first_extent = np.median(travel[moves], axis=0) if moves.any() else self.first_extent\n',
+        '        self.first_extent = 0 * self.first_extent\n',
         {
             "ends_of_motions.rests_at_zero": (0, 2),
         },

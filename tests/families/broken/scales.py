@@ -35,7 +35,7 @@ BREAKAGES = [
     Breakage(
         "sweeps have an absolute tolerance in SI units",
         "analysis/many/periodic_runs.py",
-        '        self.options["atol"] = self._natural(share) if atol is None else positive(atol, "atol")',
+        '        self.options["atol"] = self._natural_atol(share) if atol is None else positive(atol, "atol")',
         '        self.options["atol"] = share if atol is None else positive(atol, "atol")',
         {
             "units_of_orbits.sweeps": (0, 8),

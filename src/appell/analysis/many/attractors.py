@@ -68,9 +68,9 @@ class AttractorSearch:
         self.attractors: list[Attractor] = []
         self.since = float(ensemble.t[0])
         self.extent = np.ones(ensemble.z.shape[1])
-        self.begin, self.first = ensemble.z.copy(), np.zeros(ensemble.z.shape[1])  # starts, and the extent of the first block
-        self.slow = 0  # starts on the way to an attractor
-        self.fastest = np.ones(ensemble.system.nv)  # the largest speed, in the units of each
+        self.starts, self.first_extent = ensemble.z.copy(), np.zeros(ensemble.z.shape[1])  # the extent of the first block
+        self.approaching = 0  # starts on the way to an attractor
+        self.largest_speeds = np.ones(ensemble.system.nv)  # the largest speed, in the units of each
         self.atol = float(ensemble.options["atol"])
         self.hopeless: set[int] = set()  # starts whose orbit does not attract
         has_friction = bool(ensemble.system.frictions)
@@ -81,52 +81,54 @@ class AttractorSearch:
         """Runs blocks of periods until every start is decided; returns why not, if one is not."""
         message, periods = "", 0
         try:
-            while periods < most and len(rows := self._open()):
+            while periods < most and len(rows := self._undecided()):
                 count = min(PERIODS_BETWEEN_LOOKS, most - periods)
                 states = self._states(rows, count)
                 if not periods:
-                    self._first_size(rows, states)
+                    self._measure_first_block(rows, states)
                 periods += count
-                self._size(states)
-                self._rest(rows, states)
+                self._update_extent(states)
+                self._match_resting(rows, states)
                 self._match(rows, states)
                 self._discover(rows, states)
                 if report is not None:
-                    report(self.ensemble.n - len(self._open()))
-            self._gather(periods)
+                    report(self.ensemble.n - len(self._undecided()))
+            self._group_aperiodic(periods)
         except KeyboardInterrupt:
-            undecided = len(self._open())
+            undecided = len(self._undecided())
             message = f"interrupted with {undecided} starts undecided" if undecided else ""
         finally:
             if report is not None:
                 report.close()
-        undecided = len(self._open())
+        undecided = len(self._undecided())
         if undecided and not message:
             message = f"{undecided} starts are undecided after {periods} periods"
             message += (
-                f": {min(self.slow, undecided)} are still on the way to an attractor; give more, most=" if self.slow else ""
+                f": {min(self.approaching, undecided)} are still on the way to an attractor; give more, most="
+                if self.approaching
+                else ""
             )
         return message
 
     def _states(self, rows: NDArray[np.intp], count: int) -> Array:
         """The next states of some starts, once a period."""
         states = np.empty((len(rows), count, self.ensemble.z.shape[1]))
-        self.ensemble.go(rows, count, states)
+        self.ensemble.advance(rows, count, states)
         return states
 
-    def _open(self) -> NDArray[np.intp]:
+    def _undecided(self) -> NDArray[np.intp]:
         """Starts that still move and are undecided."""
         self.labels[self.ensemble.failed] = NO_ATTRACTOR
         return np.flatnonzero(self.labels == UNDECIDED)
 
-    def _first_size(self, rows: NDArray[np.intp], states: Array) -> None:
+    def _measure_first_block(self, rows: NDArray[np.intp], states: Array) -> None:
         """The extent of the motions from their starts, the median of those that move. Late states may all be at one point, and
         say no size at all."""
-        travel = np.ptp(np.concatenate([self.begin[rows, None], states], axis=1), axis=1)
+        travel = np.ptp(np.concatenate([self.starts[rows, None], states], axis=1), axis=1)
         moves = np.isfinite(travel).all(axis=1) & (travel > 0).any(axis=1)
-        self.first = np.median(travel[moves], axis=0) if moves.any() else self.first
+        self.first_extent = np.median(travel[moves], axis=0) if moves.any() else self.first_extent
 
-    def _size(self, states: Array) -> None:
+    def _update_extent(self, states: Array) -> None:
         """Updates the extent of the motions: that of the late states, at least that of the attractors."""
         late = states[np.isfinite(states[:, -1, 0]), -min(8, states.shape[1]) :].reshape(-1, states.shape[2])
         if len(late):
@@ -135,18 +137,18 @@ class AttractorSearch:
             if known_points:
                 all_points = np.vstack(known_points)
                 low, high = np.minimum(low, all_points.min(axis=0)), np.maximum(high, all_points.max(axis=0))
-            self._measure(high - low, late)
+            self._set_scales(high - low, late)
 
-    def _measure(self, extent: Array, late: Array) -> None:
+    def _set_scales(self, extent: Array, late: Array) -> None:
         """Scales from the extent of late states: what hardly changes has a fraction of the largest size, as that of positions
         and of the speeds with which these would change in a period, late or in the first block."""
         run, nq = self.ensemble.run, self.ensemble.system.nq
-        T, size = float(self.ensemble.period[0]), np.maximum.reduce([extent, np.abs(late).max(axis=0), self.first])
+        T, size = float(self.ensemble.period[0]), np.maximum.reduce([extent, np.abs(late).max(axis=0), self.first_extent])
         weights = kinetic_weights(run, self.since, late[0])
         large = scales(size, weights, nq, T, 1.0)
         speeds = np.maximum(large[nq:], alike_speeds(large[:nq], weights, nq, T))
         self.extent = np.maximum(extent, LEAST_EXTENT * np.concatenate([large[:nq], speeds]))
-        self.fastest = alike(self.extent[nq:], weights[nq:])
+        self.largest_speeds = alike(self.extent[nq:], weights[nq:])
 
     def _match(self, rows: Any, states: Array) -> None:
         """Starts whose last two states are at one attractor belong to it."""
@@ -163,18 +165,18 @@ class AttractorSearch:
         same_owner[both_near] = owner[i1[both_near]] == owner[i2[both_near]]
         self.labels[rows[finite[same_owner]]] = owner[i1[same_owner]]
 
-    def _rest(self, rows: Any, states: Array) -> None:
+    def _match_resting(self, rows: Any, states: Array) -> None:
         """Starts held at rest by friction: all rest positions of one region are one attractor."""
         if self.resting is None or states.shape[1] < 2:
             return
         nq = self.ensemble.system.nq
-        self.resting.slow = STILL_SHARE * self.fastest
+        self.resting.negligible_speeds = STILL_SHARE * self.largest_speeds
         stays = (np.abs(states[:, -1] - states[:, -2]) <= MOTION_AT_REST * self.extent).all(axis=1)
         for k in np.flatnonzero(stays & (self.labels[rows] == UNDECIDED)):
             row, z = int(rows[k]), states[k, -1]
             if not self._still(z[None, nq:]) or not self.resting.rests(float(self.ensemble.t[row]), z):
                 continue
-            region = self.resting.number(float(self.ensemble.t[row]), z)
+            region = self.resting.index_of(float(self.ensemble.t[row]), z)
             if region not in self.regions:
                 self.regions[region] = len(self.attractors)
                 self.attractors.append(Attractor(z[None].copy(), None, None, still=True))
@@ -199,7 +201,7 @@ class AttractorSearch:
             if attractor is None:
                 self.hopeless.add(int(rows[k]))
                 continue
-            label = self._known(attractor)
+            label = self._index_of(attractor)
             if label is None:
                 label = len(self.attractors)
                 self.attractors.append(attractor)
@@ -228,9 +230,9 @@ class AttractorSearch:
 
     def _still(self, v: Array) -> bool:
         """Whether velocities, (k, nv), are negligible compared with those of the motions."""
-        return bool((np.abs(v) <= STILL_SHARE * self.fastest).all())
+        return bool((np.abs(v) <= STILL_SHARE * self.largest_speeds).all())
 
-    def _known(self, new: Attractor) -> int | None:
+    def _index_of(self, new: Attractor) -> int | None:
         """The index of a known attractor equal to this one."""
         for k, attractor in enumerate(self.attractors):
             if attractor.period is not None and len(attractor.points) == len(new.points):
@@ -241,16 +243,16 @@ class AttractorSearch:
 
     # -- what has no period --------------------------------------------------------------------------------------------
 
-    def _gather(self, passed: int) -> None:
+    def _group_aperiodic(self, passed: int) -> None:
         """Groups motions without a period by means and spreads of their states."""
-        rows = self._open()
+        rows = self._undecided()
         rows = rows[[int(k) not in self.hopeless for k in rows]] if len(rows) else rows
         if not len(rows):
             return
         states = self._states(rows, CLOUD)
         self._match(rows, states)
         self._discover(rows, states)  # long periods
-        self._settle(rows, states)
+        self._discover_settling(rows, states)
         open_ = np.isfinite(states).all(axis=(1, 2)) & (self.labels[rows] == UNDECIDED)
         rows, states = rows[open_], states[open_]
         if not len(rows):
@@ -268,10 +270,10 @@ class AttractorSearch:
             if len(group) < LEAST_GROUP * len(rows) or not self._shrinks(int(rows[group[0]])):
                 return
             orbit = limit_cycle(self.ensemble.run, states[group[0], -1], self.since, self.atol)
-            leaves, drifting = self._probed(states[group[0]], passed)
+            leaves, drifting = self._probe_further(states[group[0]], passed)
             if leaves or (drifting and orbit is None):
                 transient = np.union1d(transient, group)
-                self.slow += len(group)
+                self.approaching += len(group)
                 continue
             points = states[group[:: max(1, len(group) // 40)]].reshape(-1, states.shape[2])
             self.labels[rows[group]] = len(self.attractors)
@@ -282,7 +284,7 @@ class AttractorSearch:
         e = self.ensemble
         return volume_shrinks(e.run, e.z[row], float(e.t[row]), float(e.period[row]), self.atol)
 
-    def _settle(self, rows: Any, states: Array) -> None:
+    def _discover_settling(self, rows: Any, states: Array) -> None:
         """Searches for attractors near motions that approach a point slowly, and have not returned to themselves closely."""
         for _ in range(TRIES):
             late = states[:, -PERIODS_BETWEEN_LOOKS:]
@@ -292,13 +294,13 @@ class AttractorSearch:
                 return
             k = int(np.flatnonzero(settling)[0])
             attractor = self._attractor(int(rows[k]), states[k], 1)
-            if attractor is not None and self._known(attractor) is None:
+            if attractor is not None and self._index_of(attractor) is None:
                 self.attractors.append(attractor)
                 self._match(rows, states)
             if self.labels[rows[k]] == UNDECIDED:
                 self.hopeless.add(int(rows[k]))
 
-    def _probed(self, points: Array, periods: int) -> tuple[bool, bool]:
+    def _probe_further(self, points: Array, periods: int) -> tuple[bool, bool]:
         """Whether a motion without a period ends at a periodic attractor after all, and whether it still decays or grows:
         checked for motions through `PROBES` of its points, over as many periods as every start had."""
         e, followed = self.ensemble, []
@@ -330,7 +332,7 @@ class AttractorSearch:
         """The number of starts without a motion, and the reason for the first; empty if all have one."""
         motionless = np.flatnonzero(self.labels == NO_ATTRACTOR)
         return (
-            f"{len(motionless)} starts have no motion, the first one because {self.ensemble.said(int(motionless[0]))}"
+            f"{len(motionless)} starts have no motion, the first one because {self.ensemble.why_ended(int(motionless[0]))}"
             if len(motionless)
             else ""
         )

@@ -176,12 +176,14 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
             rows = running[begun : begun + size]
             states = np.empty((len(rows), keep, z.shape[2]))
             try:
-                ensemble.go(rows, skip + keep, states, None if report is None else lambda k, count=begun: report(count + k))
+                ensemble.advance(
+                    rows, skip + keep, states, None if report is None else lambda k, count=begun: report(count + k)
+                )
             finally:
                 z[rows] = states
             if follow and begun + 1 < len(running) and not ensemble.failed[rows[0]]:
                 row = int(running[begun + 1])
-                restarted += [] if ensemble.begin_where(row, z[rows[0], -1]) else [row]
+                restarted += [] if ensemble.start_from_state(row, z[rows[0], -1]) else [row]
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:
@@ -192,7 +194,7 @@ def _strobed(ensemble: PeriodicRuns, name: str, values: Array, skip: int, keep: 
     message = interrupted
     if len(failed) and not message:
         k = failed[0]
-        message = f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {ensemble.said(k)}"
+        message = f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {ensemble.why_ended(k)}"
     message = message or ensemble.doubts()
     t = np.where(np.isfinite(z[:, :, 0]), t, np.nan)
     notes = [message or "complete"]

@@ -219,7 +219,7 @@ def _integrated(
     start = dict(zip((*runs.system.positions, *runs.system.velocities), map(float, z[k, 0]), strict=True))
     try:
         with silence():
-            motion = simulated(runs.alone(int(k)), start, float(times[k, -1]), since=float(times[k, 0]), **runs.options)
+            motion = simulated(runs.single_run(int(k)), start, float(times[k, -1]), since=float(times[k, 0]), **runs.options)
     except AppellError:
         return False
     if motion.status is not Status.OK:
@@ -259,7 +259,7 @@ def _step_to_orbit(runs: PeriodicRuns, k: int, times: Array, z: Array, noise: fl
     """The step of Newton's method from the states z (m, nz) of the last period of run k to a periodic orbit, as a fraction of
     their extent; 0 where the derivative of the map over the period does not exist or is not known."""
     start = dict(zip((*runs.system.positions, *runs.system.velocities), map(float, z[0]), strict=True))
-    run = replace(runs.alone(k), backend="vm")  # a few periods: not worth compiling the variation
+    run = replace(runs.single_run(k), backend="vm")  # a few periods: not worth compiling the variation
     try:
         with silence():
             varied = variations(run, start, float(times[-1]), by=(), since=float(times[0]), **runs.options)
@@ -308,7 +308,7 @@ def _last_period(
             if report is not None:
                 report(begun + len(rows))
             if follow and begun + 1 < len(running) and not runs.failed[rows[0]]:
-                runs.begin_where(int(running[begun + 1]), z[rows[0], -1])
+                runs.start_from_state(int(running[begun + 1]), z[rows[0], -1])
     except KeyboardInterrupt:
         interrupted = f"interrupted after {int(np.isfinite(z[:, -1, 0]).sum())} of {n} values"
     finally:
@@ -323,18 +323,18 @@ def _sampled(runs: PeriodicRuns, rows: NDArray[np.intp], T: Array, skip: int, sa
     back = min(skip, MOST_PERIODS_BACK + 1)
     kept = np.full((len(rows), back + 1 + samples, runs.z.shape[1]), np.nan)  # the start, ends of periods, samples of the last
     kept[:, 0] = runs.z[rows]
-    if runs.wide:  # lanes share one time, and sample the dense output of long steps
+    if runs.in_lanes:  # lanes share one time, and sample the dense output of long steps
         counts = np.concatenate([samples * np.arange(skip - back + 1, skip + 1), samples * skip + np.arange(1, samples + 1)])
         runs.period[rows] = T / samples
-        runs.go(rows, (skip + 1) * samples, kept[:, 1:], counts=counts)
+        runs.advance(rows, (skip + 1) * samples, kept[:, 1:], counts=counts)
     else:
         runs.period[rows] = T
         if skip:
-            runs.go(rows, skip, kept[:, 1 : back + 1])
+            runs.advance(rows, skip, kept[:, 1 : back + 1])
         runs.period[rows] = T / samples
         alive = ~runs.failed[rows]
         later = np.empty((int(alive.sum()), samples, kept.shape[2]))
-        runs.go(rows[alive], samples, later)
+        runs.advance(rows[alive], samples, later)
         kept[alive, back + 1 :] = later
     return kept[:, back:], kept[:, max(0, back - MOST_PERIODS_BACK) : back]
 
@@ -346,7 +346,7 @@ def _unsettled(
     n, failed, moving = len(values), np.flatnonzero(runs.failed), np.flatnonzero(~settled & ~runs.failed)
     if len(failed):
         k = int(failed[0])
-        return f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {runs.said(k)}"
+        return f"{len(failed)} of {n} motions ended early, the first at {name} = {values[k]:.6g}: {runs.why_ended(k)}"
     if len(moving):
         k = int(moving[0])
         first = f"the first at {name} = {values[k]:.6g}, by {change[k]:.1e} of its extent"

@@ -92,9 +92,9 @@ class PeriodicRuns:
         self.t, self.h = np.full(n, float(since)), np.zeros(n)
         self.z = self._starts(starts)
         if law is None:
-            durations = natural_time(self.run, float(since), self._some(np.arange(n))[1])
+            durations = natural_time(self.run, float(since), self._sample(np.arange(n))[1])
         else:
-            durations = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._unlike())])
+            durations = np.array([law(dict(zip(names, row, strict=True))) for row in np.atleast_2d(self._parameter_rows())])
         self.period = np.broadcast_to(durations, (n,)).copy()
         self.status = np.full(n, Status.OK, dtype=np.intc)
         self.reason: dict[int, str] = {}
@@ -110,20 +110,20 @@ class PeriodicRuns:
                 f"{unknown[0]}= is no option of many runs; of those of ap.simulate they take {' and '.join(OPTIONS)}"
             )
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol)}
-        self.options["atol"] = self._natural(share) if atol is None else positive(atol, "atol")
+        self.options["atol"] = self._natural_atol(share) if atol is None else positive(atol, "atol")
         enough_work = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
         # the loop of `Many` has no friction; `ap.simulate_many` does such runs one by one
-        self.threads, self.wide = threads, bool(model.frictions) or (enough_work and self._fits_lanes())
-        self.pace = 1e5  # first estimate, periods per second
+        self.threads, self.in_lanes = threads, bool(model.frictions) or (enough_work and self._fits_lanes())
+        self.periods_per_second = 1e5  # first estimate, periods per second
 
-    def _some(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    def _sample(self, rows: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
         """A few of some runs, and their states."""
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, RUNS_LOOKED_AT).astype(int))] if len(rows) else rows
         return rows, self.z[rows]
 
-    def _natural(self, share: float) -> float:
+    def _natural_atol(self, share: float) -> float:
         """atol as a fraction of the smallest scale of a few runs in their first period."""
-        rows, z = self._some(np.flatnonzero(self.status == Status.OK))
+        rows, z = self._sample(np.flatnonzero(self.status == Status.OK))
 
         def seen(atol: float) -> Array | None:
             scales_of_runs = [self._scales(int(row), atol) for row in rows]
@@ -132,7 +132,7 @@ class PeriodicRuns:
 
         return natural_tolerance(share, float(np.abs(z).max(initial=0.0)), seen)
 
-    def alone(self, row: int) -> Run:
+    def single_run(self, row: int) -> Run:
         """A run with the parameters of one of these."""
         values = dict(zip(self.system.parameters, map(float, self.p[row]), strict=True))
         return replace(self.run, fold=(), p=self.p[row].copy(), parameters=values)
@@ -141,7 +141,7 @@ class PeriodicRuns:
         """The scales of the first period of a run; None if it has no motion."""
         start = dict(zip((*self.system.positions, *self.system.velocities), map(float, self.z[row]), strict=True))
         options = {"rtol": self.options["rtol"], "atol": atol}
-        return scales_from(self.alone(row), start, float(self.t[row]), float(self.period[row]), options)
+        return scales_from(self.single_run(row), start, float(self.t[row]), float(self.period[row]), options)
 
     def _fits_lanes(self) -> bool:
         """Whether `ap.simulate_many` can do the runs in lanes."""
@@ -152,7 +152,7 @@ class PeriodicRuns:
         return why_not(self.run, order) is None
 
     @cached_property
-    def many(self) -> Many:
+    def loop(self) -> Many:
         """The loop over runs one after another."""
         return Many(self.run, method=self.method, **self.options)
 
@@ -167,7 +167,7 @@ class PeriodicRuns:
             rows[:, i] = long[name] if name in long else values[symbol]
         return rows
 
-    def _unlike(self) -> Array:
+    def _parameter_rows(self) -> Array:
         """The rows of parameters; a single one if all are equal."""
         return self.p[:1] if (self.p == self.p[0]).all() else self.p
 
@@ -187,7 +187,7 @@ class PeriodicRuns:
     def _admit(self, atol: float) -> None:
         """Marks starts behind a wall by more than `atol`, or off the constraints, as without a motion."""
         form, nq, bilateral = self.run.form, self.run.form.nq, bool(self.system.constraints or self.system.quaternions)
-        for k in np.arange(self.n) if bilateral else self._behind():
+        for k in np.arange(self.n) if bilateral else self._starts_behind_walls():
             try:
                 q, v = self.z[k, :nq].copy(), self.z[k, nq:].copy()
                 q, v, _ = check(self.system, form, self.p[k], float(self.t[k]), q, v, atol)
@@ -203,14 +203,14 @@ class PeriodicRuns:
             z = self.z[with_motion[0]]
             self.run = self.run.started(float(self.t[with_motion[0]]), z[:nq], z[nq:])
         if self.system.unilateral:
-            p = self._unlike()
+            p = self._parameter_rows()
             states = self.t[: len(p)], self.z[: len(p), :nq], self.z[: len(p), nq:], p
             (e,) = vm_function(self.run.form.select("restitution")).batch(*states)
             k, face = np.unravel_index(int(np.argmax(np.abs(e - 0.5))), e.shape)
             if not 0 <= e[k, face] <= 1:
                 raise ConstraintError(strange_restitution(self.system.unilateral[int(face)], float(e[k, face])))
 
-    def _behind(self) -> NDArray[np.intp]:
+    def _starts_behind_walls(self) -> NDArray[np.intp]:
         """Runs that start behind a wall."""
         if not self.system.unilateral:
             return np.zeros(0, dtype=np.intp)
@@ -218,7 +218,7 @@ class PeriodicRuns:
         (g,) = distance(self.run.form.select("g")).batch(self.t, self.z[:, :nq], self.z[:, nq:], self.p)
         return np.flatnonzero((g < 0).any(axis=1))
 
-    def begin_where(self, row: int, z: Array) -> bool:
+    def start_from_state(self, row: int, z: Array) -> bool:
         """Starts a run at the final state of another one, projected onto its own constraints; False, without a change, if that
         is behind one of its own walls."""
         nq, names = self.run.form.nq, [str(p) for p in self.system.parameters]
@@ -252,14 +252,14 @@ class PeriodicRuns:
             try:
                 with silence():
                     start = dict(zip(symbols, map(float, z), strict=True))
-                    motion = simulated(self.alone(row), start, until, since=float(t), **options)
+                    motion = simulated(self.single_run(row), start, until, since=float(t), **options)
             except AppellError:
                 continue
             if motion.doubts:
                 return motion.doubts[0]
         return ""
 
-    def go(
+    def advance(
         self, rows: NDArray[np.intp], count: int, states: Array, report: Callable[[int], Any] | None = None,
         counts: NDArray[np.int_] | None = None,
     ) -> None:  # fmt: skip
@@ -269,10 +269,10 @@ class PeriodicRuns:
         states[:] = np.nan
         done = 0
         while done < len(rows):
-            size = RUNS_AT_A_TIME if self.wide else max(1, int(self.pace * SECONDS_PER_CALL / count))
+            size = RUNS_AT_A_TIME if self.in_lanes else max(1, int(self.periods_per_second * SECONDS_PER_CALL / count))
             chunk = rows[done : done + size]
             chunk_states = states[done : done + len(chunk)]
-            if self.wide:
+            if self.in_lanes:
                 kept = np.arange(count - chunk_states.shape[1] + 1, count + 1) if counts is None else counts
                 self._in_lanes(chunk, kept, chunk_states, _report_below(len(chunk), done, report))
             else:
@@ -284,10 +284,10 @@ class PeriodicRuns:
     def _one_after_another(self, rows: NDArray[np.intp], count: int, states: Array) -> None:
         began = perf_counter()
         t, z, h = self.t[rows], self.z[rows], self.h[rows]
-        result = self.many.advance(t, z, self.p[rows], self.period[rows], count, states.shape[1], h)
+        result = self.loop.advance(t, z, self.p[rows], self.period[rows], count, states.shape[1], h)
         self.t[rows], self.z[rows], self.h[rows], self.status[rows] = t, z, h, result.status
         states[:] = result.states
-        self.pace = len(rows) * count / max(perf_counter() - began, 1e-6)
+        self.periods_per_second = len(rows) * count / max(perf_counter() - began, 1e-6)
 
     def _in_lanes(
         self, rows: NDArray[np.intp], counts: NDArray[np.int_], states: Array, report: Callable[[float], Any] | bool
@@ -316,7 +316,7 @@ class PeriodicRuns:
         """Which runs have ended early, (n,)."""
         return self.status != Status.OK
 
-    def said(self, k: int) -> str:
+    def why_ended(self, k: int) -> str:
         """Why run k ended early."""
         return self.reason.get(int(k), STATUS_TEXT[Status(int(self.status[k]))])
 

@@ -27,8 +27,8 @@ class RestingRegions:
     def __init__(self, run: Run, period: float, atol: float):
         self.run, self.period, self.atol, self.nq = run, period, 1e-2 * atol, run.system.nq
         self.forced = explicit_time(run)
-        self.known: list[Array] = []  # a state of each region
-        self.slow = np.zeros(run.system.nv)  # lower speeds count as rest
+        self.representatives: list[Array] = []  # a state of each region
+        self.negligible_speeds = np.zeros(run.system.nv)  # lower speeds count as rest
 
     def rests(self, time: float, z: Array) -> bool:
         """Whether a state with zero velocities stays at rest."""
@@ -38,19 +38,19 @@ class RestingRegions:
                 symbols = (*self.run.system.positions, *self.run.system.velocities)
                 start = dict(zip(symbols, map(float, [*q, *v]), strict=True))
                 motion = simulate(self.run, start, time + self.period, since=time, atol=self.atol)
-                return motion.ok and bool((np.abs(motion.v) <= self.slow).all())
+                return motion.ok and bool((np.abs(motion.v) <= self.negligible_speeds).all())
             a = np.abs(self.run.acceleration(time, q, v)[0])
         except AppellError:
             return False
-        return bool((a * self.period <= self.slow).all())
+        return bool((a * self.period <= self.negligible_speeds).all())
 
-    def number(self, time: float, z: Array) -> int:
+    def index_of(self, time: float, z: Array) -> int:
         """The index of the region of a rest position; a new one if it belongs to none."""
-        for k, representative in enumerate(self.known):
+        for k, representative in enumerate(self.representatives):
             if all(self.rests(time, representative + share * (z - representative)) for share in BETWEEN):
                 return k
-        self.known.append(z)
-        return len(self.known) - 1
+        self.representatives.append(z)
+        return len(self.representatives) - 1
 
 
 __all__ = ["RestingRegions"]

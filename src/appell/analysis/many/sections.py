@@ -80,17 +80,17 @@ class Section(Result):
         t = {"t": (("crossing",), self.t, {"units": "s", "long_name": "time"})}
         return {**t, **state_variables(self.system, ("crossing",), np.hstack([self.q, self.v]))}
 
-    def said(self) -> Mapping[str, Any]:
-        return {**super().said(), "section": self.section}
+    def attributes(self) -> Mapping[str, Any]:
+        return {**super().attributes(), "section": self.section}
 
     def plot(self, x: Any = None, y: Any = None, ax: Any = None, **style: Any) -> Any:
         """Plots two coordinates or velocities against each other, by default the first coordinate and its velocity, or others
         if one of these is constant on the section; returns the figure."""
-        horizontal, vertical = self._seen()
+        horizontal, vertical = self._default_axes()
         x, y = x if x is not None else horizontal, y if y is not None else vertical
         return delegate("Section.plot")(self[x], self[y], str(x), str(y), ax, **style)
 
-    def _seen(self) -> tuple[Any, Any]:
+    def _default_axes(self) -> tuple[Any, Any]:
         """The first coordinate and its velocity, replaced by the next ones if constant on the section."""
         system, z = self.system, np.hstack([self.q, self.v])
         symbols = (*system.positions, *system.velocities)
@@ -150,11 +150,11 @@ class _Collector:
     """Follows a motion interval by interval and collects crossings."""
 
     def __init__(self, run: Run, section: Any, direction: int, wanted: int, options: Mapping[str, Any]):
-        self.run, self.direction, self.wanted, self.options = run, direction, wanted, options
+        self.run, self.direction, self.count, self.options = run, direction, wanted, options
         self.face = _face(run.system, section)
         self.name = self.face or text_of(section)
         self.expression = None if self.face else expression(section, "a section")
-        self.found: list[tuple[float, Array, Array]] = []
+        self.crossings: list[tuple[float, Array, Array]] = []
         self.zeros: Zeros | None = None  # of the last interval: the section may be zero at its end
         self.unbounded: float | None = None
         self.doubts: tuple[str, ...] = ()  # of the first doubtful interval
@@ -167,51 +167,55 @@ class _Collector:
     def collect(self, start: Mapping[Any, Any], since: float, until: float | None, skip: int, report: Any) -> Section:
         t, span, state, empty, steps, message = float(since), FIRST_SPAN, dict(start), 0, 0, ""
         try:
-            while len(self.found) < self.wanted:
+            while len(self.crossings) < self.count:
                 end = t + span if until is None else min(t + span, float(until))
-                count_before = len(self.found)
+                count_before = len(self.crossings)
                 motion, end = self._interval(state, end, t)
                 self.doubts = self.doubts or motion.doubts
-                self.found += self._blows(motion) if self.face else self._crossings(motion, self._again(motion, state, end, t))
+                self.crossings += (
+                    self._after_impacts(motion)
+                    if self.face
+                    else self._crossings(motion, self._motion_at(motion, state, end, t))
+                )
                 if motion.status is not Status.OK:
                     message = f"the motion ended early: {motion.message}"
                     break
                 state, span, t = motion.final, end - t, end
                 if report is not None:
-                    report(min(len(self.found), self.wanted))
+                    report(min(len(self.crossings), self.count))
                 if until is not None and t >= until:
                     message = f"t = {until:g} was reached"
                     break
-                rate = len(self.found) - count_before
+                rate = len(self.crossings) - count_before
                 empty = 0 if rate else empty + 1
                 steps = 0 if rate else steps + int(motion.statistics["steps"])
                 may, must = SPANS_WITHOUT_CROSSING
                 if empty >= may and (steps > STEPS_WITHOUT_CROSSING or empty >= must):
                     message = f"nothing is crossed until t = {t:g}"
                     break
-                missing = self.wanted - len(self.found)
+                missing = self.count - len(self.crossings)
                 span = 2 * span if not rate else float(np.clip(1.05 * span * missing / rate, 0.1 * span, 4 * span))
         except KeyboardInterrupt:
             message = f"interrupted at t = {t:g}"
-        rows = self.found[skip : self.wanted]
+        rows = self.crossings[skip : self.count]
         if self.unbounded is not None:
             warn(f"the section {self.name} could not be bounded near t = {self.unbounded:.6g}: a crossing may be missing")
         nq, nv = self.run.system.nq, self.run.system.nv
-        if len(rows) < self.wanted - skip:
-            message = f"{len(rows)} of {self.wanted - skip} crossings: {message}"
+        if len(rows) < self.count - skip:
+            message = f"{len(rows)} of {self.count - skip} crossings: {message}"
         elif self.doubts:
             message = FINISHED_BUT + self.doubts[0]
         return Section(
             self.run.system, self.name, np.array([row[0] for row in rows]),
             np.array([row[1] for row in rows]).reshape(-1, nq), np.array([row[2] for row in rows]).reshape(-1, nv),
-            min(skip, len(self.found)), len(rows) == self.wanted - skip and not self.doubts,
+            min(skip, len(self.crossings)), len(rows) == self.count - skip and not self.doubts,
             message or "complete", float(np.max(self.options["atol"])),
         )  # fmt: skip
 
     def _interval(self, state: Mapping[Any, Any], end: float, since: float) -> tuple[Motion, float]:
         """The motion of an interval, and its end. Before the first crossing nothing says how long it should be: it ends after
         a number of steps at most."""
-        if self.found:
+        if self.crossings:
             return simulated(self.run, state, end, since=since, **self.options), end
         most = self.options.get("max_steps", np.inf)
         with silence():
@@ -223,13 +227,13 @@ class _Collector:
             return motion, end
         return simulated(self.run, state, end_reached, since=since, **self.options), end_reached
 
-    def _again(self, motion: Motion, state: Mapping[Any, Any], end: float, since: float) -> Callable[[Array], Motion]:
+    def _motion_at(self, motion: Motion, state: Mapping[Any, Any], end: float, since: float) -> Callable[[Array], Motion]:
         """The motion at other times: by repeating the run or, if it ended early, from its samples."""
         if motion.status is not Status.OK:
             return motion.at
         return lambda times: simulated(self.run, state, end, since=since, **{**self.options, "times": times})
 
-    def _blows(self, motion: Motion) -> list[tuple[float, Array, Array]]:
+    def _after_impacts(self, motion: Motion) -> list[tuple[float, Array, Array]]:
         """The states after the impacts on a face, in the order of the run."""
         sign = 1 if motion.t[-1] >= motion.t[0] else -1
         times = [event.time for event in motion.impacts[::sign] if event.constraint == self.face and event.kind == "impact"]
