@@ -233,3 +233,37 @@ def test_the_reaction_of_one_side_of_a_stop_in_a_force(tmp_path):
     text = (tmp_path / "pressed.toml").read_text(encoding="utf-8").replace("guide:lower", "guide")
     with pytest.raises(ap.ModelError, match="no constraint is called 'guide'; did you mean 'guide:"):
         read_model(text)
+
+
+LOADED = """coordinates = ["x"]
+quaternions = ["b"]
+[[bodies]]
+name = "A"
+mass = 2
+position = ["x", 0, 0]
+inertia = [1, 2, 2]
+quaternion = "b"
+[[loads]]
+kind = "force"
+vector = [1, 0, 0]
+at = "A"
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('at = "A"', 'at = "A"\nframe = "body"', "unknown key 'frame'"),
+        ('at = "A"', 'at = "A"\non = "A"', "unknown key 'on'"),
+        ('at = "A"', "", "at= is missing"),
+        ('"force"\nvector = [1, 0, 0]\nat = "A"', '"spring"\nbetween = "x"\nstiffness = 3\ndamping = 1', "key 'damping'"),
+        ('quaternion = "b"', 'quaternion = "b"\nangle = "x"', "unknown key 'angle'"),
+        ('quaternion = "b"', 'quaternion = "b"\naxes = "zxz"', "unknown key 'axes'"),
+        ('quaternion = "b"', 'quaternion = "b"\ncarried = [0, 0, 0]', "unknown key 'carried'"),
+        ("inertia = [1, 2, 2]\n", "", "inertia= is missing"),
+    ],
+)
+def test_nothing_stated_of_a_body_or_a_load_is_left_out(old, new, said):
+    assert read_model(LOADED).system.nv == 4
+    with pytest.raises(ap.ModelError, match=said):
+        read_model(LOADED.replace(old, new))

@@ -93,6 +93,15 @@ def _friction(source: Source, keys: Keys, table: Mapping[str, Any], rows: Mappin
     return source.checked((*keys, "slip"), lambda: Friction(slip, **sizes, **options))
 
 
+ORIENTATIONS = (("quaternion",), ("angle",), ("rotation",), ("angles", "axes"))
+"""Keys that give the orientation of a rigid body; the first ones of these exclude each other."""
+LOADS = {
+    "force": {"vector", "at"}, "torque": {"vector", "on", "frame"}, "spring": {"between", "stiffness", "length"},
+    "damper": {"between", "damping"},
+}  # fmt: skip
+"""Kind of a load → its keys, besides `kind` and `name`."""
+
+
 def read_bodies(source: Source) -> dict[str, Any]:
     """Name → body."""
     bodies: dict[str, Any] = {}
@@ -106,6 +115,11 @@ def read_bodies(source: Source) -> dict[str, Any]:
             raise source.wrong((*keys, "name"), f"a text is wanted, not {shown(name)}")
         if name in bodies:
             raise source.wrong(keys, f"two bodies are called '{name}'")
+        orientations = [known for known in ORIENTATIONS if known[0] in table]
+        if "inertia" not in table and orientations:
+            _needed(source, table, "inertia", keys)
+        stated = ("inertia", *(orientations or ORIENTATIONS)[0]) if "inertia" in table else ("carried",)
+        source.keys(table, {"name", "mass", "position", *stated}, keys)
         if "inertia" not in table:
             extra = {"carried": source.expressions(table["carried"], (*keys, "carried"))} if "carried" in table else {}
             bodies[name] = source.checked(keys, lambda m=mass, r=position, n=name, x=extra: Particle(m, r, name=n, **x))
@@ -137,15 +151,18 @@ def read_loads(source: Source, bodies: Mapping[str, Any]) -> list[Any]:
     loads = []
     for keys, table in source.tables("loads", TABLES["loads"]):
         kind = table.get("kind")
-        if kind not in ("force", "torque", "spring", "damper"):
+        if not isinstance(kind, str) or kind not in LOADS:
             raise source.wrong((*keys, "kind"), f"kind is force, torque, spring or damper, not {shown(kind)}")
+        source.keys(table, LOADS[kind] | {"kind", "name"}, keys)
         end = lambda value, keys=keys: (
             bodies[value] if isinstance(value, str) and value in bodies else source.expressions(value, keys)
         )
         if kind in ("force", "torque"):
             vector = source.expressions(table.get("vector", []), (*keys, "vector"))
             if kind == "force":
-                loads.append(source.checked(keys, lambda v=vector, t=table, end=end: Force(v, at=end(t.get("at", [0])))))
+                if "at" not in table:
+                    _needed(source, table, "at", keys)
+                loads.append(source.checked(keys, lambda v=vector, t=table, end=end: Force(v, at=end(t["at"]))))
             else:
                 on: Any = bodies.get(str(table.get("on")))
                 loads.append(
