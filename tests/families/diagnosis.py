@@ -102,3 +102,25 @@ def integrable_rows_times_a_factor(seed: int) -> None:
     curl = 1e-4 * x * z.d  # A · curl A does not vanish, and is far from rounding
     other = ap.diagnose(ap.System([x, y, z], kinetic, constraints=[factor * (ap.total_derivative(function) + curl)]))
     assert "nonholonomic" in str(other.of("integrability")[0])
+
+
+@family(sample=(0, 3))
+def parallel_cranks(seed: int) -> None:
+    """n cranks on one coupler, e^{ia_k} = e^{ia_0} + d_k (e^{ic} − 1), move together: one degree of freedom, and among their
+    momenta with equal masses only combinations of Σ ȧ_k are conserved."""
+    rng = np.random.default_rng(seed)
+    n, r = 3 + seed % 3, 1.0 if seed == 0 else rng.uniform(0.5, 2.0)
+    *cranks, c = ap.coordinates(" ".join(f"a{k}" for k in range(n)) + " c")
+    ends = range(1, n) if seed == 0 else np.cumsum(rng.uniform(0.5, 2.0, n - 1)).round(3)
+    rows = [
+        row
+        for end, crank in zip(ends, cranks[1:], strict=True)
+        for row in (
+            r * cos(cranks[0]) + end * (cos(c) - 1) - r * cos(crank),
+            r * sin(cranks[0]) + end * sin(c) - r * sin(crank),
+        )
+    ]
+    diagnosis = ap.diagnose(ap.System([*cranks, c], sum(q.d**2 for q in (*cranks, c)) / 2, constraints=rows))
+    (freedom,) = diagnosis.of("freedom")
+    assert str(freedom).startswith("1 degree of freedom"), freedom
+    assert "a turn of" not in str(diagnosis), str(diagnosis)  # at the change point all momenta looked conserved

@@ -34,6 +34,15 @@ SLIDE = 300
 ARRIVED = 1e-15
 """Residual, relative to the size of its terms, below which no further step is taken."""
 
+SMALL_STEPS = 100
+"""Steps down |f|² where rows have lost rank, each at most half a step of Newton's method, so that they follow the gradient."""
+
+TRIES_BESIDE = 3
+"""Starts from which small steps are tried; if they never lead to a higher rank, rows are redundant everywhere."""
+
+NEAR_LOST_RANK = 1e-6
+"""Singular value, relative to the largest, of rows that lose rank: f is quadratic there, and |f| ~ 1e-15 some 1e-8 away."""
+
 NORMAL = 1e-10
 """Tangential part of x − x₀, relative to its length and to the size of a state, that counts as zero."""
 
@@ -65,11 +74,14 @@ def nearest(
 
 
 def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[State]:
-    """Random states (t, q, v) on the constraints, each reached from a random one; fewer where that fails.
+    """Random states (t, q, v) on the constraints, each reached from a random one; fewer where that fails, or where rows lose
+    rank and elsewhere do not.
 
     If all fail, rows may have no value in the unit box, and the starts are taken farther out.
     """
     rng, states = np.random.default_rng(seed), []
+    ranks: list[int] = []
+    tried = gained = 0
     for k in range(2 * count):
         t = random_time(rng, form.around)
         q, v = random_state(form.nq, form.nv, rng, form.around)
@@ -78,16 +90,48 @@ def states_on(form: NormalForm, p: Array, count: int, seed: int = 0) -> list[Sta
         with np.errstate(all="ignore"):
             try:
                 q = normalise(form, q)
-                q = _reach(_positions(form, t, q, v, p, None), q)
+                positions, start = _positions(form, t, q, v, p, None), q
+                q = _reach(positions, start)
+                rank, full = _rank_of_rows(positions, start, q)
+                if rank < full and (gained or tried < TRIES_BESIDE):
+                    beside = _reach_gently(positions, start)
+                    higher = _rank_of_rows(positions, start, beside)[0] if _on_constraints(positions, beside, 0.0) else 0
+                    tried, gained = tried + 1, gained + (higher > rank)
+                    q, rank = (beside, higher) if higher > rank else (q, rank)
                 v = _reach(_velocities(form, t, q, v, p, None), v)
                 arrived = residuals(form, t, q, v, p).relative < 1e-11
             except np.linalg.LinAlgError:
-                arrived = False
+                arrived, rank = False, 0
         if arrived and np.isfinite(q).all() and np.isfinite(v).all():
             states.append((t, q, v))
+            ranks.append(rank)
         if len(states) == count:
             break
-    return states
+    return [state for state, rank in zip(states, ranks, strict=True) if rank == max(ranks)]
+
+
+def _reach_gently(level: Level, z: Array) -> Array:
+    """f = 0, away from points where its rows lose rank: f of three parallel cranks is quadratic about the change point, and
+    Newton steps halve the distance from it wherever they start; small steps down |f|² end beside it."""
+    lengths = _row_lengths(level, z)
+    for _ in range(SMALL_STEPS):
+        f, _, A = level.rows(z)
+        U, sizes, Vh = singular(A / lengths[:, None], economical=True)
+        z = level.move(z, -Vh.T @ (sizes / (sizes**2 + sizes[0] ** 2) * (U.T @ (f / lengths))))
+    return _reach(level, z)
+
+
+def _row_lengths(level: Level, z: Array) -> Array:
+    return _nonzero(np.linalg.norm(level.rows(z)[2], axis=1))
+
+
+def _rank_of_rows(level: Level, start: Array, z: Array) -> tuple[int, int]:
+    """The rank of the rows at a point, over their lengths at the start, and the largest they can have."""
+    A = level.rows(z)[2]
+    if not A.size or not np.isfinite(A).all():
+        return 0, 0
+    sizes = singular(A / _row_lengths(level, start)[:, None]).sigma
+    return int((sizes > NEAR_LOST_RANK * sizes[0]).sum()), min(A.shape)
 
 
 def _far_coordinates(form: NormalForm, t: float, v: Array, p: Array, rng: np.random.Generator) -> Array:
