@@ -55,8 +55,8 @@ class Curve:
 
     residual = lambda self, kind, point: abs(point.tangent[-1] if kind == "fold" else self.smooth[kind](point))
     clear = lambda self, here, there: True
-    entered = lambda self, here, there: None
-    far = lambda self, here, there: 0.0
+    enter_step = lambda self, here, there: None
+    test_change = lambda self, here, there: 0.0
     special = lambda self, kind, here, there: None
     moved = lambda self, point: point
     trend = lambda self, points: ""

@@ -172,8 +172,8 @@ BREAKAGES = [
     Breakage(
         "rounding of the check by simulation chooses among plans",
         "optimize/plan_search.py",
-        '(not attempt.ok, 0.0 if attempt.ok else attempt.left, attempt.found.objective)',
-        '(not attempt.ok, attempt.left, attempt.found.objective)',
+        '(not attempt.ok, 0.0 if attempt.ok else attempt.infeasibility, attempt.solution.objective)',
+        '(not attempt.ok, attempt.infeasibility, attempt.solution.objective)',
         {
             "plans_choices.the_best_attempt_is_returned": (0, 1, 2, 3),
         },
@@ -208,7 +208,7 @@ BREAKAGES = [
     Breakage(
         "a next plan is not looked at between its nodes",
         "optimize/again.py",
-        '        doubts = said_between_nodes(solution, violations, tolerance)',
+        '        doubts = messages_between_nodes(solution, violations, tolerance)',
         '        violations, doubts = [], ()',
         {
             "plans_choices.next_plans_keep_bounds_between_nodes": (0, 2),
@@ -226,7 +226,7 @@ BREAKAGES = [
     Breakage(
         "bounds of given parameters are accepted in silence",
         "optimize/steering_request.py",
-        '        if expr.free_symbols and expr.free_symbols <= self.given and not expr.has(TimeIntegral):',
+        '        if expr.free_symbols and expr.free_symbols <= self.given_parameters and not expr.has(TimeIntegral):',
         '        if False:',
         {
             "plans_choices.conditions_on_parameters": (0, 1),
@@ -244,7 +244,7 @@ BREAKAGES = [
     Breakage(
         "only products of multipliers tell what passes the circle",
         "analysis/orbits/orbit_tests.py",
-        '    return spectra, spectra.crossings if len(spectra.one) == len(spectra.two) else []',
+        '    return spectra, spectra.crossings if len(spectra.first) == len(spectra.second) else []',
         '    return spectra, []',
         {
             "several_at_once.orbits_of_several_modes": (0,),

@@ -8,8 +8,8 @@ BREAKAGES = [
     Breakage(
         "the derivative through infinitely many impacts is that through the last one",
         "analysis/orbits/chatter.py",
-        '        value, difference = at_zero(self.found)\n',
-        '        value, difference = self.found[-1][1], 0.0\n',
+        '        value, difference = at_zero(self.matrices_by_speed)\n',
+        '        value, difference = self.matrices_by_speed[-1][1], 0.0\n',
         {
             "chatter.slopes_through_infinitely_many_impacts": (0, 1),
         },
@@ -35,7 +35,7 @@ BREAKAGES = [
     Breakage(
         "impacts are passed in the order of time, backwards too",
         "analysis/orbits/motion_instants.py",
-        "key=lambda events: self.way * events[0].time",
+        "key=lambda events: self.direction * events[0].time",
         "key=lambda events: events[0].time",
         {
             "backwards.slopes_of_the_past": (0, 1, 2),

@@ -63,9 +63,9 @@ class BranchEquations(Protocol):
 
     correct: (prediction, tangent) → `CurvePoint`; raises where it fails, `BranchEnd` where the branch ends.
     between: what changes between two points, each with its test. clear: whether there is at most one special point between two
-    points, so that the tests find it; if not, the interval is halved. entered: called for each step along the branch before its
-    intervals are examined. smooth: tests that may dip below zero and return.
-    residual: of the defining equation of a kind. far: change of the tests in a step, 1 being too much.
+    points, so that the tests find it; if not, the interval is halved. enter_step: called for each step along the branch before
+    its intervals are examined. smooth: tests that may dip below zero and return.
+    residual: of the defining equation of a kind. test_change: of the tests in a step, 1 being too much.
     special: a specific refinement for a kind; None: the common one. moved: the same point in more suitable unknowns.
     trend: where a branch seems to go, as text.
     lost: why a branch is lost after its last points, the last of them in the current unknowns, and any special point there.
@@ -79,9 +79,9 @@ class BranchEquations(Protocol):
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint: ...
     def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]: ...
     def clear(self, here: CurvePoint, there: CurvePoint) -> bool: ...
-    def entered(self, here: CurvePoint, there: CurvePoint) -> None: ...
+    def enter_step(self, here: CurvePoint, there: CurvePoint) -> None: ...
     def residual(self, kind: str, point: CurvePoint) -> float: ...
-    def far(self, here: CurvePoint, there: CurvePoint) -> float: ...
+    def test_change(self, here: CurvePoint, there: CurvePoint) -> float: ...
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None: ...
     def moved(self, point: CurvePoint) -> CurvePoint: ...
     def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]: ...
@@ -103,14 +103,14 @@ class Walk:
         self.turned = 0.0  # the largest angle between two tangents, rad
         self.ends: list[float] = []  # of the range
         self.notes: list[str] = []  # changes that have no name
-        self.seen: set[str] = set()  # kinds that changed in the last step
-        self.before: CurvePoint | None = None  # the point before the last one, if both have the same unknowns
+        self.last_kinds: set[str] = set()  # kinds that changed in the last step
+        self.previous: CurvePoint | None = None  # the point before the last one, if both have the same unknowns
 
     def value(self, point: CurvePoint) -> float:
         """p at a point."""
         return float(point.x[-1] * self.equations.span)
 
-    def along(self, step: float | None, most: int, back: float | None, progress: Any, what: str) -> tuple[bool, str]:
+    def follow(self, step: float | None, most: int, back: float | None, progress: Any, what: str) -> tuple[bool, str]:
         """Follows the branch; returns (whether an end of the range was reached, message). Points and special ones are kept."""
         equations, most = self.equations, whole(most, "most=", 1)
         ds = min(0.02 if step is None else finite(step, "step="), self.longest)
@@ -128,37 +128,37 @@ class Walk:
                 except FAILURES as error:
                     ds /= 2
                     if ds < SHORTEST_STEP:
-                        message = self._lost(here, error)
+                        message = self._loss_message(here, error)
                         break
                     continue
                 count = len(self.special)
-                self._look(here, there, ended)
+                self._locate_special(here, there, ended)
                 chord = there.x - here.x
                 self.special[count:] = sorted(self.special[count:], key=lambda special: float(special.point.x @ chord))
                 self.turned = max(self.turned, float(np.arccos(np.clip(here.tangent @ there.tangent, -1, 1))))
                 self.points.append(there)
                 following = equations.moved(there)
-                self.before, here = (here if following is there else None), following
+                self.previous, here = (here if following is there else None), following
                 if report is not None:
                     report(self.value(there))
                 ds = min(1.5 * ds, self.longest) if there.steps <= EASY else ds
         except KeyboardInterrupt:
-            message = f"interrupted at {self._at(self.points[-1])}"
+            message = f"interrupted at {self._value_text(self.points[-1])}"
         finally:
             if report is not None:
                 report.close()
-        return ended, "; ".join([message or self._ended(most, what), *self.notes])
+        return ended, "; ".join([message or self._end_message(most, what), *self.notes])
 
-    def _ended(self, most: int, noun: str) -> str:
+    def _end_message(self, most: int, noun: str) -> str:
         last = self.value(self.points[-1])
         if abs(last - self.to) <= 1e-9 * self.equations.span:
             return "complete"
         if len(self.points) < most:
-            return f"the branch came back to {self._at(self.points[-1])}"
+            return f"the branch came back to {self._value_text(self.points[-1])}"
         trend = self.equations.trend(self.points)
         return f"{most} {noun} were found{f'; {trend}' if trend else ''}"
 
-    def _lost(self, here: CurvePoint, error: Exception) -> str:
+    def _loss_message(self, here: CurvePoint, error: Exception) -> str:
         """Why the branch goes no further; a special point there is kept."""
         try:
             reason, special = self.equations.lost(self.points, here, error)
@@ -166,9 +166,9 @@ class Walk:
             reason, special = str(error), None
         self.special += [special] if special is not None else []
         verb = "ends" if isinstance(error, BranchEnd) or special is not None else "is lost"
-        return f"the branch {verb} at {self._at(self.points[-1])}: {reason}"
+        return f"the branch {verb} at {self._value_text(self.points[-1])}: {reason}"
 
-    def _at(self, point: CurvePoint) -> str:
+    def _value_text(self, point: CurvePoint) -> str:
         value = self.value(point)
         ends = [end for end in self.ends if abs(value - end) <= 1e-9 * self.equations.span]
         return f"{self.parameter} = {ends[0] if ends else value:.9g}"
@@ -178,7 +178,7 @@ class Walk:
         there = self.equations.correct(predicted, here.tangent)
         if ds > UNSHORTENED_STEP and float(np.linalg.norm(there.x - predicted)) > MOST_ASIDE * ds:
             raise AppellError("Newton's method goes to another part of the branch")
-        if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP_TURN or self.equations.far(here, there) > 1):
+        if ds > UNSHORTENED_STEP and (here.tangent @ there.tangent < SHARP_TURN or self.equations.test_change(here, there) > 1):
             raise AppellError("the branch turns too sharply")
         return there
 
@@ -198,17 +198,17 @@ class Walk:
         )
         return first_again if closed else None
 
-    def _look(self, here: CurvePoint, there: CurvePoint, last: bool) -> None:
+    def _locate_special(self, here: CurvePoint, there: CurvePoint, last: bool) -> None:
         """Looks for special points between two points, and where a test function comes near zero at the first of them; in the
         first and the last step, which have a neighbour on one side only, also at their middle."""
-        self.equations.entered(here, there)
-        seen_before, self.seen = self.seen, self._inside(here, there)
-        dipped = set() if self.before is None else self._dips(self.before, here, there, self.seen | seen_before)
+        self.equations.enter_step(here, there)
+        seen_before, self.last_kinds = self.last_kinds, self._locate_between(here, there)
+        dipped = set() if self.previous is None else self._find_dips(self.previous, here, there, self.last_kinds | seen_before)
         if (last or len(self.points) == 1) and self.equations.smooth:
             with suppress(*FAILURES):
-                self._dips(here, between(self.equations.correct, here, there, 0.5), there, self.seen | dipped)
+                self._find_dips(here, between(self.equations.correct, here, there, 0.5), there, self.last_kinds | dipped)
 
-    def _dips(self, a: CurvePoint, m: CurvePoint, b: CurvePoint, seen: set[str]) -> set[str]:
+    def _find_dips(self, a: CurvePoint, m: CurvePoint, b: CurvePoint, seen: set[str]) -> set[str]:
         """Keeps special points where a test, of a kind not seen yet, dips to zero near the second of three points and returns;
         returns their kinds."""
         kinds = set()
@@ -218,10 +218,10 @@ class Walk:
             differs = lambda a, b, kind=kind: kind in (change.kind for change in self.equations.between(a, b))
             dip = lowest_between(self.equations.correct, test, a, m, b, differs)
             for pair in () if dip is None else ((dip.left, dip.lowest), (dip.lowest, dip.right)):
-                kinds |= self._inside(*pair)
+                kinds |= self._locate_between(*pair)
         return kinds
 
-    def _inside(self, here: CurvePoint, there: CurvePoint) -> set[str]:
+    def _locate_between(self, here: CurvePoint, there: CurvePoint) -> set[str]:
         """Keeps what changes between two points; returns its kinds."""
         kinds = set()
         for a, b in apart(self.equations.correct, here, there, self.equations.clear):
@@ -232,7 +232,7 @@ class Walk:
 
     def _keep(self, change: Change, here: CurvePoint, there: CurvePoint) -> None:
         if not change.kind:
-            self.notes.append(f"between {self._at(here)} and {self.value(there):.9g} {change.said}")
+            self.notes.append(f"between {self._value_text(here)} and {self.value(there):.9g} {change.text}")
             return
         special = None
         with suppress(*FAILURES):
@@ -275,7 +275,7 @@ class Followed(NamedTuple):
     """A branch: the records at its points, the values of the parameter there, special points, whether it is complete, and the
     largest angle between two neighbouring tangents, rad."""
 
-    whats: tuple[Any, ...]
+    records: tuple[Any, ...]
     values: Array
     special: tuple[SpecialPoint, ...]
     ended: bool
@@ -288,14 +288,14 @@ def follow(
     what: str, max_step: float | None = None,
 ) -> Followed:  # fmt: skip
     """The branch of some equations from their first point to the value `to` of the parameter."""
-    walk = Walk(equations, parameter, to, _share(max_step))
-    ended, message = walk.along(step, most, back, progress, what)
+    walk = Walk(equations, parameter, to, _longest_step(max_step))
+    ended, message = walk.follow(step, most, back, progress, what)
     values = np.array([walk.value(point) for point in walk.points])
     special = tuple(point._replace(value=point.value * equations.span) for point in walk.special)
-    return Followed(tuple(point.what for point in walk.points), values, special, ended, message, walk.turned)
+    return Followed(tuple(point.record for point in walk.points), values, special, ended, message, walk.turned)
 
 
-def _share(max_step: Any) -> float:
+def _longest_step(max_step: Any) -> float:
     if max_step is None:
         return LONGEST_STEP
     if not isinstance(max_step, int | float | np.number) or isinstance(max_step, bool) or not 0 < max_step <= 1:

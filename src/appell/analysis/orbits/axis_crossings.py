@@ -71,8 +71,8 @@ class Spectra:
     within: the structure of the step of which they are a part.
     """
 
-    one: Complex
-    two: Complex
+    first: Complex
+    second: Complex
     periodic: bool
     within: Structure | None = None
 
@@ -87,15 +87,15 @@ class Spectra:
         if self.within is not None:
             return self.within.idle
         if self.periodic:
-            return min(int((np.abs(mu - 1) <= ALWAYS_ONE).sum()) for mu in (self.one, self.two))
-        return min(int((np.abs(e) <= IS_REAL * np.abs(e).max(initial=0.0)).sum()) for e in (self.one, self.two))
+            return min(int((np.abs(mu - 1) <= ALWAYS_ONE).sum()) for mu in (self.first, self.second))
+        return min(int((np.abs(e) <= IS_REAL * np.abs(e).max(initial=0.0)).sum()) for e in (self.first, self.second))
 
     @cached_property
     def mirrored(self) -> int:
         """Pairs e, −e at both points."""
         if self.within is not None:
             return self.within.mirrored
-        return min(len(self._mirrors(self._moving(values))) for values in (self.one, self.two))
+        return min(len(self._mirrors(self._moving(values))) for values in (self.first, self.second))
 
     def _moving(self, values: Complex) -> Complex:
         """The exponents that are not always zero."""
@@ -139,7 +139,7 @@ class Spectra:
     @cached_property
     def both_ways(self) -> bool:
         """Whether exponents seem to pass in both directions, if each goes to the nearest one."""
-        rho_1, rho_2 = (self.parts(values).free for values in (self.one, self.two))
+        rho_1, rho_2 = (self.parts(values).free for values in (self.first, self.second))
         if len(rho_1) != len(rho_2) or not ((rho_1.real > 0).any() and (rho_2.real > 0).any()):
             return False
         differences = rho_2[None, :] - rho_1[:, None]
@@ -154,7 +154,7 @@ class Spectra:
     @cached_property
     def _ends(self) -> tuple[SpectrumParts, SpectrumParts]:
         """The parts at the point at which fewer exponents grow, and at the other one."""
-        by_growth = [self.parts(values) for values in (self.one, self.two)]
+        by_growth = [self.parts(values) for values in (self.first, self.second)]
         by_growth.sort(key=lambda parts: self._growing(parts))
         return by_growth[0], by_growth[1]
 
@@ -168,7 +168,7 @@ class Spectra:
         fewer, more = self._ends
         return range(self._growing(fewer), min(self._growing(more), len(fewer.free), len(more.free)))
 
-    def _place(self, e: complex) -> str:
+    def _axis_place(self, e: complex) -> str:
         if self.periodic and abs(abs(e.imag) - np.pi) <= IS_REAL:
             return AT_FLIP
         return AT_ZERO if abs(e.imag) <= IS_REAL else AS_PAIR
@@ -176,12 +176,12 @@ class Spectra:
     @cached_property
     def _agree(self) -> bool:
         """Whether the exponents of the ranks that pass are of one kind at both points."""
-        kinds = [sorted(self._place(spectrum.free[k]) for k in self._ranks) for spectrum in self._ends]
+        kinds = [sorted(self._axis_place(spectrum.free[k]) for k in self._ranks) for spectrum in self._ends]
         return kinds[0] == kinds[1]
 
     def _of_free(self) -> list[AxisCrossing]:
         """Free exponents that pass, by their place at the point where they grow: the slowest of those that grow there."""
-        places = [self._place(self._ends[1].free[k]) for k in self._ranks]
+        places = [self._axis_place(self._ends[1].free[k]) for k in self._ranks]
         crossings = []
         for place in dict.fromkeys(places):
             ranks = [k for k, at in zip(self._ranks, places, strict=True) if at == place]
@@ -196,7 +196,7 @@ class Spectra:
         """Mirrored pairs that meet at zero, at −1, or each other."""
         if not self.mirrored:
             return []
-        x_1, x_2 = (self.parts(values).pairs for values in (self.one, self.two))
+        x_1, x_2 = (self.parts(values).pairs for values in (self.first, self.second))
         edges: list[tuple[str, Callable[[Complex], Complex]]] = [(AT_ZERO, lambda x: x - 2 if self.periodic else x)]
         edges += [(AT_FLIP, lambda x: -x[::-1] - 2)] if self.periodic else []
         crossings = []
@@ -223,7 +223,7 @@ class Spectra:
     @property
     def met_on_axis(self) -> bool:
         """Whether the two mirrored pairs nearest to each other at the first point are near the axis."""
-        x = self.parts(self.one).pairs
+        x = self.parts(self.first).pairs
         distances = [(abs(x[i] - x[j]), i, j) for i in range(len(x)) for j in range(i)]
         if not distances:
             return False

@@ -42,29 +42,29 @@ class NoLimit(Exception):
 class Chatter:
     """The impacts on a face that accumulate at its landing.
 
-    end: the instant of the landing, s; times: of the impacts used for the limit, the last first; found: (speed, Sₖ Φₖ⁻) of
-    those already passed; size: the largest element of Φ before them.
+    end: the instant of the landing, s; times: of the impacts used for the limit, the last first; matrices_by_speed:
+    (speed, Sₖ Φₖ⁻) of those already passed; size: the largest element of Φ before them.
     """
 
     face: int
     end: float
     times: tuple[float, ...]
-    found: list[tuple[float, Array]] = field(default_factory=list)
+    matrices_by_speed: list[tuple[float, Array]] = field(default_factory=list)
     size: float = 0.0
 
     def limit(self) -> Array:
         """Φ at the end of the impacts, (nz, columns)."""
-        if len(self.found) < FEWEST_IMPACTS:
-            raise NoLimit(f"too few of them are resolved ({len(self.found)}) to take their limit")
-        value, difference = at_zero(self.found)
+        if len(self.matrices_by_speed) < FEWEST_IMPACTS:
+            raise NoLimit(f"too few of them are resolved ({len(self.matrices_by_speed)}) to take their limit")
+        value, difference = at_zero(self.matrices_by_speed)
         if not difference <= LIMIT_REACHED * self.size:
             raise NoLimit(f"their derivatives do not converge, and differ by {difference / self.size:.1e} of their size")
         return value.copy()
 
-    def passed(self, speed: float, Phi: Array, rest: Array) -> None:
+    def record(self, speed: float, Phi: Array, rest: Array) -> None:
         """Records an impact at a speed, with Φₖ⁻ and Sₖ Φₖ⁻."""
         self.size = max(self.size, float(np.abs(Phi).max(initial=0.0)))
-        self.found.append((speed, rest))
+        self.matrices_by_speed.append((speed, rest))
 
 
 def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:

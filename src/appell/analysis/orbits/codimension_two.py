@@ -43,7 +43,7 @@ class CurveStep(NamedTuple):
 
     x: Array
     tangent: Array
-    what: Any
+    record: Any
     psi: float
 
 
@@ -51,7 +51,7 @@ SecondTest = Callable[[CurveStep], float]
 
 
 def _multipliers(step: CurveStep) -> Complex:
-    return step.what.closing
+    return step.record.closing
 
 
 def _pair(mu: Complex) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def tests_along(kind: str, tangent: Array) -> dict[str, SecondTest]:
     return {}
 
 
-def is_meant(name: str, step: CurveStep) -> bool:
+def is_genuine(name: str, step: CurveStep) -> bool:
     """Whether a pair with product 1 is complex; two real multipliers are not a bifurcation."""
     if not name.endswith("–Neimark–Sacker"):
         return True
@@ -161,4 +161,4 @@ def _refined(
     return (a, abs(fa)) if abs(fa) < abs(fb) else (b, abs(fb))
 
 
-__all__ = ["ENDS", "CodimensionTwo", "CurveStep", "SecondTest", "cusp_along", "is_meant", "second_between", "tests_along"]
+__all__ = ["ENDS", "CodimensionTwo", "CurveStep", "SecondTest", "cusp_along", "is_genuine", "second_between", "tests_along"]

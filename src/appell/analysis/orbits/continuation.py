@@ -173,18 +173,18 @@ def continue_orbit(
     followed = follow(orbits, name, to, step, most, back, progress, "orbits", max_step)
     true = (point for point in followed.special if is_true(point.kind, point.point))
     special = tuple(
-        Special(point.kind, point.value, point.what, point.residual, point.ok, point.multiplicity) for point in true
+        Special(point.kind, point.value, point.record, point.residual, point.ok, point.multiplicity) for point in true
     )
-    doubtful = next((k for k, point in enumerate(followed.whats) if point.motion.doubts), None)
-    doubt = "" if doubtful is None else f"; at {name} = {followed.values[doubtful]:.9g} {followed.whats[doubtful].message}"
+    doubtful = next((k for k, point in enumerate(followed.records) if point.motion.doubts), None)
+    doubt = "" if doubtful is None else f"; at {name} = {followed.values[doubtful]:.9g} {followed.records[doubtful].message}"
     outcome = (
         followed.ended and doubtful is None,
         followed.message + doubt,
         {**simulation, "modulo": modulo},
         followed.turned,
-        orbits.given,
+        orbits.period_law,
     )
-    return Branch(system, name, followed.values, followed.whats, special, *outcome)
+    return Branch(system, name, followed.values, followed.records, special, *outcome)
 
 
 __all__ = ["Branch", "Special", "continue_orbit"]

@@ -52,7 +52,7 @@ class CurveEquations(Protocol):
     x0: the first point in units of `scale`, the parameters last; to: the value of the second one at which the curve ends.
     passive: unknowns on which ψ does not depend. record: the orbit or equilibrium at a point. back: x projected onto the
     constraints.
-    tests: second conditions, starting from a point with a tangent. meant: whether a zero of one is a true special point.
+    tests: second conditions, starting from a point with a tangent. is_genuine: whether a zero of one is a true special point.
     ended: why the curve ends at a point with a second condition, or at any point; empty where it continues. lost: what happens
     to the orbit or equilibrium where Newton's method fails beyond it; empty if not known.
     """
@@ -62,11 +62,11 @@ class CurveEquations(Protocol):
     to: float
     passive: tuple[int, ...]
 
-    def at(self, x: Array) -> CurveState: ...
+    def evaluate(self, x: Array) -> CurveState: ...
     def record(self, x: Array, state: CurveState) -> Any: ...
     def back(self, x: Array) -> Array: ...
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]: ...
-    def meant(self, name: str, step: CurveStep) -> bool: ...
+    def is_genuine(self, name: str, step: CurveStep) -> bool: ...
     def ended(self, step: CurveStep, second: str) -> str: ...
     def lost(self, step: CurveStep) -> str: ...
 
@@ -106,7 +106,7 @@ class CurveWalk:
             if k not in self.equations.passive:
                 varied = x.copy()
                 varied[k] += STEP_OF_TESTS
-                slopes[:, k] = (self.equations.at(self.equations.back(varied)).psi - psi) / STEP_OF_TESTS
+                slopes[:, k] = (self.equations.evaluate(self.equations.back(varied)).psi - psi) / STEP_OF_TESTS
         return slopes
 
     def correct(self, predicted: Array, tangent: Array) -> CurveStep:
@@ -114,7 +114,7 @@ class CurveWalk:
         x, slopes, equations, last_worst = predicted.copy(), None, self.equations, np.inf
         for k in range(CURVE_NEWTON):
             x = equations.back(x)
-            state = equations.at(x)
+            state = equations.evaluate(x)
             F, J, psi, _ = state
             plane, size = float(tangent @ (x - predicted)), float(np.abs(F).max(initial=0.0))
             slopes = self._slopes(x, psi) if slopes is None or k < 3 else slopes
@@ -130,12 +130,12 @@ class CurveWalk:
             x = x + least_squares(full, -right, VARIED_LOST)
         raise AppellError("Newton's method does not come back to the curve")
 
-    def along(self, step: float, max_step: float, most: int) -> Walked:
+    def follow(self, step: float, max_step: float, most: int) -> Walked:
         """The curve from its first point to the end of the range."""
         equations = self.equations
         towards = np.zeros(len(equations.x0))
         towards[-1] = np.sign(equations.to - equations.x0[-1] * equations.scale[-1])
-        state = equations.at(equations.x0)
+        state = equations.evaluate(equations.x0)
         slopes = self._slopes(equations.x0, state.psi)
         slopes = slopes / np.maximum(np.linalg.norm(slopes, axis=1), 1e-12)[:, None]
         point = self.correct(equations.x0, tangent_of(np.vstack([state.J, slopes]), towards))
@@ -171,7 +171,7 @@ class CurveWalk:
         if last:
             next_point = self._end(point.x, next_point.x, towards)
         second = second_between(
-            equations.tests(point.tangent), equations.meant, self.correct, point, next_point, equations.scale[-2:]
+            equations.tests(point.tangent), equations.is_genuine, self.correct, point, next_point, equations.scale[-2:]
         )
         crossed = []
         for codimension_two, at in second:

@@ -54,7 +54,7 @@ def doubled(branch: Any, orbit: Orbit, at: float, size: float) -> Orbit:
 
 def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
     """An orbit of the other branch through a branch point, the first point of the equations; `size` in units of the orbit."""
-    x, J = equations.here()
+    x, J = equations.first_with_jacobian()
     kernel = singular(J)[2][-2:]
     ahead = kernel.T @ kernel[:, -1]  # the direction in which the parameter grows most
     ahead = ahead / max(float(np.linalg.norm(ahead)), 1e-300)
@@ -64,7 +64,7 @@ def beside_branch_point(branch: Any, equations: Any, size: float) -> Orbit:
     reason = "it is the branch that is known already"
     for distance in (size, -size, 4 * size, -4 * size, size / 4):
         try:
-            orbit = equations.correct(x + distance * sideways, sideways).what
+            orbit = equations.correct(x + distance * sideways, sideways).record
         except AppellError as error:
             reason = str(error)
             continue

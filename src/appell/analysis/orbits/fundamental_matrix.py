@@ -13,7 +13,7 @@ from appell.analysis.orbits.chatter import Chatter, NoLimit
 from appell.analysis.orbits.force_jumps import jumps_between, sides, surface_slopes, surfaces
 from appell.analysis.orbits.motion_instants import ONE_INSTANT, Ended, MotionInstants
 from appell.analysis.orbits.reset_saltation import ON_CONTACT, NoSlope, reset_saltation
-from appell.analysis.orbits.tangency import way_to
+from appell.analysis.orbits.tangency import approach_to
 from appell.analysis.orbits.varied_rows import independent_rows, kinetic_answer
 from appell.compiled.run import Run
 from appell.errors import AS_ASKED, STATUS_TEXT, ModelError, Status
@@ -66,8 +66,8 @@ class FundamentalMatrix(MotionInstants):
         self.scale = extents(motion.run, first, np.hstack([motion.q, motion.v]), duration)
         self.size = np.append(duration, self.scale)  # of (t, z)
         self.varied_p = self.p[list(parameters)]
-        self.kept: list[Array] = []
-        self.behind = self.begin  # time of the previous event, s
+        self.results: list[Array] = []
+        self.previous_event = self.begin  # time of the previous event, s
         self.stuck = 0  # directions of the start in which friction sticks
         self.flows: dict[tuple[int, ...], Any] = {}
         self.surfaces = surfaces(motion.system)
@@ -78,25 +78,25 @@ class FundamentalMatrix(MotionInstants):
         """(Φ, Ψ) at the requested times that were reached, (k, nz, columns), and why not at all of them."""
         message = ""
         q, v = self._states(self.begin, after=True)
-        Phi = self._first(q, v)
+        Phi = self._at_start(q, v)
         time, stored = self.begin, 0
         try:
             self._off_surfaces(q, v, Phi)
             for events in self._instants():
-                until, self.behind = events[0].time, time
-                Phi, stored = self._stretch(time, until, q, v, Phi, stored, last=False)
+                until, self.previous_event = events[0].time, time
+                Phi, stored = self._between_events(time, until, q, v, Phi, stored, last=False)
                 if isinstance(events[0], ResetState):
                     Phi, (q, v) = self._reset(events, Phi)
                 else:
                     q, v = self._states(until, after=False)
-                    Phi, (q, v) = self._through(until, events, q, v, Phi)
+                    Phi, (q, v) = self._after_events(until, events, q, v, Phi)
                 time = events[-1].time
-            Phi, stored = self._stretch(time, self.end, q, v, Phi, stored, last=True)
+            Phi, stored = self._between_events(time, self.end, q, v, Phi, stored, last=True)
         except Ended as ended:
             message = str(ended)
         if self.motion.status not in AS_ASKED and not message:
             message = f"the motion itself ended early: {self.motion.message}"
-        return np.concatenate([np.zeros((0, self.nz, self.columns)), *self.kept]), message
+        return np.concatenate([np.zeros((0, self.nz, self.columns)), *self.results]), message
 
     def _reset(self, states: list[ResetState], Phi: Array) -> tuple[Array, tuple[Array, Array]]:
         """Φ and the state after the resets of an instant."""
@@ -105,7 +105,7 @@ class FundamentalMatrix(MotionInstants):
         runs = [self.run_of.in_contact(faces) for faces in contacts]
         flows = tuple(lambda at, z, run=run: self._flow_at(run, at, z[:nq], z[nq:]) for run in runs)
         try:
-            way = way_to(self.motion, self.behind, t)
+            way = approach_to(self.motion, self.previous_event, t)
             Phi_after, _ = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
@@ -133,7 +133,7 @@ class FundamentalMatrix(MotionInstants):
 
     # -- between events ------------------------------------------------------------------------------------------------
 
-    def _stretch(
+    def _between_events(
         self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
         """Φ from one event at faces to the next, through jumps of forces, and how many requested times are done."""
@@ -142,24 +142,24 @@ class FundamentalMatrix(MotionInstants):
             until = jumps[0].time
             together = [jump for jump in jumps if abs(jump.time - until) <= 1e-12 * abs(self.end - self.begin)]
             jumps = jumps[len(together) :]
-            Phi, stored = self._smooth(t0, until, q, v, Phi, stored, last=False)
+            Phi, stored = self._in_one_mode(t0, until, q, v, Phi, stored, last=False)
             q, v = self._states(until, after=True)
-            Phi = self._across(until, [jump.surface for jump in together], q, v, Phi)
+            Phi = self._after_surfaces(until, [jump.surface for jump in together], q, v, Phi)
             t0 = until
-        return self._smooth(t0, t1, q, v, Phi, stored, last)
+        return self._in_one_mode(t0, t1, q, v, Phi, stored, last)
 
-    def _smooth(
+    def _in_one_mode(
         self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
         """Φ from t0 to t1 in one mode; results at requested times in between are kept. If t1 is requested twice, the first of
         the two is the value before the event."""
-        stop = int(np.searchsorted(self.way * self.t, self.way * t1, side="right" if last else "left"))
+        stop = int(np.searchsorted(self.direction * self.t, self.direction * t1, side="right" if last else "left"))
         stop = max(stop, stored)
         if not last and stop < len(self.t) and self.t[stop] == t1 and np.sum(self.t == t1) > 1:
             stop += 1  # the first sample at an impact is the one before it
         requested = self.t[stored:stop]
         if t1 == t0:
-            self.kept.append(np.repeat(Phi[None], len(requested), axis=0))
+            self.results.append(np.repeat(Phi[None], len(requested), axis=0))
             return Phi, stop
         loop = self._loop(self._contacts(t0), t0, q, v)
         z0 = np.concatenate([q, v, Phi.ravel()])
@@ -168,7 +168,7 @@ class FundamentalMatrix(MotionInstants):
             times=np.clip(requested, min(t0, t1), max(t0, t1)), keep_steps=False, max_steps=self._most_steps,
         )  # fmt: skip
         *_, trace = loop.run(task)
-        self.kept.append(trace.z_times[:, self.nz :].reshape(-1, self.nz, self.columns).copy())
+        self.results.append(trace.z_times[:, self.nz :].reshape(-1, self.nz, self.columns).copy())
         if trace.status is not Status.OK:
             raise Ended(f"the variations end at t = {trace.t:.6g}: {STATUS_TEXT[trace.status]}")
         return trace.z[self.nz :].reshape(self.nz, self.columns).copy(), stop
@@ -200,7 +200,7 @@ class FundamentalMatrix(MotionInstants):
 
     # -- at events -----------------------------------------------------------------------------------------------------
 
-    def _through(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
+    def _after_events(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
         """Φ and the state after the events of an instant."""
         impacts = [event for event in events if event.kind in ("impact", "landing")]
         grazing = [event for event in events if event.kind == "graze"]
@@ -220,12 +220,12 @@ class FundamentalMatrix(MotionInstants):
                 Phi_after = self._saltation(
                     t, chatter.end, face, q, v, Phi, self._states(t, after=True), plastic=True
                 )
-                chatter.passed(abs(float(impacts[0].before)), Phi, Phi_after)
+                chatter.record(abs(float(impacts[0].before)), Phi, Phi_after)
             if t_last == chatter.end:
-                return self._settled(chatter, names[0]), state_after
+                return self._after_chatter(chatter, names[0]), state_after
         return self._saltation(t, t_last, face, q, v, Phi, state_after), state_after
 
-    def _settled(self, chatter: Chatter, name: str) -> Array:
+    def _after_chatter(self, chatter: Chatter, name: str) -> Array:
         """Φ after infinitely many impacts, along the face."""
         try:
             if chatter.face not in self._contacts(chatter.end):
@@ -240,7 +240,7 @@ class FundamentalMatrix(MotionInstants):
         Phi[self.nq :] -= G1 @ (out["f1_q"] @ Phi[: self.nq] + out["A1"] @ Phi[self.nq :] + out["f1_p"] @ Pi)
         return Phi
 
-    def _across(self, t: float, numbers: list[int], q: Array, v: Array, Phi: Array) -> Array:
+    def _after_surfaces(self, t: float, numbers: list[int], q: Array, v: Array, Phi: Array) -> Array:
         """Φ after a surface at which accelerations jump."""
         run = self.run_of.in_contact(self._contacts(t))
         z = np.concatenate([q, v])
@@ -271,7 +271,7 @@ class FundamentalMatrix(MotionInstants):
             s_columns = out["s_x"][0][1 : 1 + self.nz] @ Phi[:, : self.nz]
             if abs(float(out["s"])) > 1e-14 * np.abs(s_columns).max(initial=0.0) or not s_columns.any():
                 continue
-            Phi_through = self._across(self.begin, [k], q, v, Phi)
+            Phi_through = self._after_surfaces(self.begin, [k], q, v, Phi)
             if not np.array_equal(Phi_through, Phi):
                 raise Ended(f"the start lies on {surface} = 0, where a force jumps: it has no derivative")
 
@@ -289,10 +289,10 @@ class FundamentalMatrix(MotionInstants):
 
         δz⁺ = S δz⁻ + Σ δp. Backwards in time, where impacts are elastic, δz⁻ = S⁻¹(δz⁺ − Σ δp).
         """
-        if self.way < 0:
+        if self.direction < 0:
             (q, v), state_after = state_after, (q, v)
         contacts_before = tuple(i for i in self._contacts(np.nextafter(t, -np.inf)) if i != face)
-        run, nz, Pi = self.run_of.in_contact(self._bearing(contacts_before, face, t, q, v, state_after)), self.nz, self._Pi
+        run, nz, Pi = self.run_of.in_contact(self._lasting(contacts_before, face, t, q, v, state_after)), self.nz, self._Pi
         rows = independent_rows(run.form, t, q, v, self.p)
         out = impact_slopes(run.form, run.policies, rows, face, plastic)(t, q, v, self.p)
         g_x, dv_x = out["g_x"][0], out["dv_x"]
@@ -306,13 +306,13 @@ class FundamentalMatrix(MotionInstants):
         q_after, v_after = (q, v + out["dv"]) if plastic else state_after
         f_after = self._beside_wall(self._contacts(t_last), t_last, q_after, v_after, g_x)
         jump = R_z @ f_before + R_t - f_after
-        if self.way < 0:
+        if self.direction < 0:
             S, by_p = R_z - np.outer(jump, g_x[1 : 1 + nz] / rate), R_p - np.outer(jump, g_x[1 + nz :] / rate)
             return np.asarray(np.linalg.solve(S, Phi - by_p @ Pi), float)
         dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
         return np.asarray(R_z @ Phi + R_p @ Pi + np.outer(jump, dt), float)
 
-    def _bearing(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, state_after: Any) -> tuple[int, ...]:
+    def _lasting(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array, state_after: Any) -> tuple[int, ...]:
         """The contacts that persist through an impact on a face; the others are left and transmit no impulse."""
         if not contacts:
             return ()
@@ -335,7 +335,7 @@ class FundamentalMatrix(MotionInstants):
 
     # -- at the start --------------------------------------------------------------------------------------------------
 
-    def _first(self, q: Array, v: Array) -> Array:
+    def _at_start(self, q: Array, v: Array) -> Array:
         """(Φ, Ψ) at the start, (nz, columns): along the constraints of the mode there."""
         run = self.run_of.in_contact(self._contacts(self.begin))
         out = start_slopes(run.form)(self.begin, q, v, self.p)

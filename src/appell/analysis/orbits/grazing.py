@@ -44,9 +44,9 @@ class Clearance(NamedTuple):
     share: float
 
 
-def blows(point: CurvePoint) -> int:
+def impact_count(point: CurvePoint) -> int:
     """Impacts and resets in a period; infinitely many impacts that end in contact are not counted."""
-    motion = point.what.motion
+    motion = point.record.motion
     return len(separate_impacts(motion)) + len(motion.resets)
 
 
@@ -68,7 +68,7 @@ def clearance(motion: Motion) -> Clearance:
     return best
 
 
-def slowest(motion: Motion) -> tuple[str, float]:
+def slowest_impact(motion: Motion) -> tuple[str, float]:
     """The face of the slowest impact, and its speed as a fraction of the largest rate of that distance, or of the impacts."""
     events = separate_impacts(motion)
     if not events:
@@ -79,15 +79,15 @@ def slowest(motion: Motion) -> tuple[str, float]:
     return event.constraint, abs(event.before) / max(float(np.abs(rate).max()), 1e-300)
 
 
-def touched(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | None:
+def grazing_without_contact(correct: Correct, start: CurvePoint, way: float) -> SpecialPoint | None:
     """The grazing orbit approached by a branch of orbits without contact, from one of them along its tangent (way 1) or against
     it (−1)."""
-    count = blows(start)
-    measure = lambda point: clearance(point.what.motion).share if blows(point) == count else -1.0
-    return begun(correct, start, "grazing", measure, way)
+    count = impact_count(start)
+    measure = lambda point: clearance(point.record.motion).share if impact_count(point) == count else -1.0
+    return orbit_at_onset(correct, start, "grazing", measure, way)
 
 
-def begun(
+def orbit_at_onset(
     correct: Correct, start: CurvePoint, kind: str, measure: Callable[[CurvePoint], float], way: float
 ) -> SpecialPoint | None:
     """The orbit at which a change begins, approached from an orbit before it: its measure, a fraction that is negative after
@@ -124,17 +124,17 @@ def begun(
     if measured > TOUCHES and len(samples) > 2:
         value, coarse_value = (float(_limit(points, 0.0)[-1]) for points in (samples[-3:], samples[-2:]))
         error = abs(value - coarse_value)
-    return SpecialPoint(kind, value, best.what, best, error, True)
+    return SpecialPoint(kind, value, best.record, best, error, True)
 
 
-def slowed(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
+def grazing_by_slow_impact(correct: Correct, points: list[CurvePoint]) -> SpecialPoint | None:
     """The grazing orbit approached by a branch of orbits with a slower and slower impact, beyond the last of some points."""
-    count = blows(points[-1])
-    measure = lambda point: slowest(point.what.motion)[1] if blows(point) == count else np.inf
-    return vanished(correct, points, "grazing", measure, 1.0, SLOWEST)
+    count = impact_count(points[-1])
+    measure = lambda point: slowest_impact(point.record.motion)[1] if impact_count(point) == count else np.inf
+    return orbit_at_vanishing(correct, points, "grazing", measure, 1.0, SLOWEST)
 
 
-def vanished(
+def orbit_at_vanishing(
     correct: Correct, points: list[CurvePoint], kind: str, measure: Callable[[CurvePoint], float], way: float,
     least: float,
 ) -> SpecialPoint | None:  # fmt: skip
@@ -172,7 +172,7 @@ def vanished(
     value, coarse_value = (float(_limit(nearest, 0.0)[-1]) for nearest in (samples, samples[1:]))
     error = abs(value - coarse_value)
     last = samples[-1][1]
-    return SpecialPoint(kind, value, last.what, last, error, error <= SPECIAL_POINT_RESIDUAL)
+    return SpecialPoint(kind, value, last.record, last, error, error <= SPECIAL_POINT_RESIDUAL)
 
 
 def _limit(samples: list[tuple[float, CurvePoint]], speed: float) -> Array:
@@ -185,9 +185,9 @@ def _limit(samples: list[tuple[float, CurvePoint]], speed: float) -> Array:
     return rows[0]
 
 
-def said(motion: Motion) -> str | None:
+def why_grazing(motion: Motion) -> str | None:
     """Why a branch is lost near an orbit: the face that it begins to graze; None if it does not."""
-    clear, slow = clearance(motion), slowest(motion)
+    clear, slow = clearance(motion), slowest_impact(motion)
     if slow[1] < NEAR_TOUCH:
         return f"the blow on '{slow[0]}' becomes a touch: the orbit begins to graze it"
     return f"the orbit begins to graze '{clear.face}'" if clear.share < NEAR_TOUCH else None
@@ -195,7 +195,21 @@ def said(motion: Motion) -> str | None:
 
 def grazing_between(correct: Correct, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
     """The grazing orbit between two orbits with different numbers of impacts, approached from the side with fewer."""
-    return touched(correct, here, 1.0) if blows(here) < blows(there) else touched(correct, there, -1.0)
+    return (
+        grazing_without_contact(correct, here, 1.0)
+        if impact_count(here) < impact_count(there)
+        else grazing_without_contact(correct, there, -1.0)
+    )
 
 
-__all__ = ["begun", "blows", "clearance", "grazing_between", "said", "slowed", "slowest", "touched", "vanished"]
+__all__ = [
+    "clearance",
+    "grazing_between",
+    "grazing_by_slow_impact",
+    "grazing_without_contact",
+    "impact_count",
+    "orbit_at_onset",
+    "orbit_at_vanishing",
+    "slowest_impact",
+    "why_grazing",
+]

@@ -27,7 +27,7 @@ class MotionInstants:
         self.motion, self.run_of, self.p = motion, motion.run, motion.run.p
         self.nq = motion.run.form.nq
         self.begin, self.end = motion.span or (float(motion.t[0]), float(motion.t[-1]))
-        self.way = 1.0 if self.end >= self.begin else -1.0
+        self.direction = 1.0 if self.end >= self.begin else -1.0
         self.chatters: list[Chatter] = []
 
     def _instants(self) -> list[list[Any]]:
@@ -45,7 +45,7 @@ class MotionInstants:
             if any(event.kind == "impact" for event in coinciding):
                 raise Ended(f"reset '{name}' and a blow on '{coinciding[0].constraint}' coincide at t = {time:.6g}")
             instants = [events for events in instants if abs(events[0].time - time) > slack]
-        return sorted([*instants, *resets], key=lambda events: self.way * events[0].time)
+        return sorted([*instants, *resets], key=lambda events: self.direction * events[0].time)
 
     def _events(self) -> list[list[Any]]:
         """Impacts, landings and leavings, grouped by instant, in order of time."""

@@ -2,7 +2,7 @@
 grazing of a face that also has impacts.
 
 At each point of the curve one parameter is fixed, and the orbit is followed over the other from the side before the change up
-to it (`grazing.begun`). The fixed parameter is the one along which the curve runs.
+to it (`grazing.orbit_at_onset`). The fixed parameter is the one along which the curve runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from appell.analysis.orbits.codimension_two import CurveStep
 from appell.analysis.orbits.continuation import Special
 from appell.analysis.orbits.curve_walk import SHORTEST_CURVE_STEP, Walked, ranges_of
-from appell.analysis.orbits.grazing import begun, blows, clearance
+from appell.analysis.orbits.grazing import clearance, impact_count, orbit_at_onset
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.orbit_curve import response_of
 from appell.analysis.orbits.orbit_equations import OrbitEquations
@@ -53,10 +53,10 @@ class OneSidedCurve:
         orbit = self.special.orbit
         self.system, self.kind = orbit.system, self.special.kind
         self.values = {str(k): float(v) for k, v in orbit.parameters.items()}
-        self.like = blows(_as_point(orbit)), phase_words(_as_point(orbit))
+        self.event_pattern = impact_count(_as_point(orbit)), phase_words(_as_point(orbit))
         a, b = (self.values[name] for name in self.names)
         self.scale = np.array(ranges_of(a, b, self.to, self.names[1], response_of(orbit, self.names)))
-        self.gone = self._phase(orbit) if self.kind != "grazing" else None
+        self.vanishing_phase = self._phase(orbit) if self.kind != "grazing" else None
         self.side = np.array(self._free_side(orbit), dtype=float)
 
     def _phase(self, orbit: Orbit) -> Vanishing:
@@ -67,11 +67,11 @@ class OneSidedCurve:
 
     def measure(self, point: CurvePoint) -> float:
         """The distance of an orbit from the change; −1 beyond it."""
-        if (blows(point), phase_words(point)) != self.like:
+        if (impact_count(point), phase_words(point)) != self.event_pattern:
             return -1.0
-        if self.gone is None:
-            return clearance(point.what.motion).share
-        return phase_margin(point, self.gone)(point)
+        if self.vanishing_phase is None:
+            return clearance(point.record.motion).share
+        return phase_margin(point, self.vanishing_phase)(point)
 
     # -- one point -----------------------------------------------------------------------------------------------------
 
@@ -81,8 +81,8 @@ class OneSidedCurve:
         shooting = equations.shooting_at(at[0])
         z0 = np.array([guess.start[s] for s in shooting.symbols])
         shooting.since = float(guess.motion.t[0])
-        T = equations.given(at[0]) if equations.given else guess.period
-        fixed = equations.given is not None
+        T = equations.period_law(at[0]) if equations.period_law else guess.period
+        fixed = equations.period_law is not None
         orbit = shooting.solve(z0, T, fixed=fixed, autonomous=not equations.forced, tolerance=equations.tolerance)
         if not orbit.ok:
             raise AppellError(orbit.message)
@@ -113,7 +113,7 @@ class OneSidedCurve:
             directions.append(best[1])
         return directions
 
-    def at(self, near: Array, over: int, guess: Orbit) -> CurveStep:
+    def point_near(self, near: Array, over: int, guess: Orbit) -> CurveStep:
         """The point of the curve near one, varying the parameter `over` with the other fixed."""
         reason: Exception = AppellError(f"nothing is known beside the curve over {self.names[over]}")
         for distance in FIRST_ASIDE * 2.0 ** np.arange(FARTHER):
@@ -124,20 +124,20 @@ class OneSidedCurve:
                 if self.side[over] == 0 or not 0 < self.measure(neighbour) < np.inf:
                     continue
                 to = near[over] - self.side[over] * distance * self.scale[over]
-                equations = self._equations(shifted, over, neighbour.what, float(to))
-                change = begun(equations.correct, equations.first(), self.kind, self.measure, 1.0)
+                equations = self._equations(shifted, over, neighbour.record, float(to))
+                change = orbit_at_onset(equations.correct, equations.first(), self.kind, self.measure, 1.0)
             except FAILURES as error:
                 reason = error
                 continue
             if change is not None:
                 x = near.copy()
                 x[over] = change.value * equations.span
-                return CurveStep(x, np.zeros(2), change.what, change.residual)
+                return CurveStep(x, np.zeros(2), change.record, change.residual)
         raise AppellError(f"no {self.kind} was found near it: {reason}")
 
     # -- the walk ------------------------------------------------------------------------------------------------------
 
-    def along(self, step: float, max_step: float, most: int) -> Walked:
+    def follow(self, step: float, max_step: float, most: int) -> Walked:
         """The curve to the end of the range of the second parameter."""
         start = np.array([self.values[name] for name in self.names])
         point = CurveStep(start, np.zeros(2), self.special.orbit, self.special.residual)
@@ -152,7 +152,7 @@ class OneSidedCurve:
                 )
             over = 0 if last or abs(ahead[0]) <= abs(ahead[1]) else 1
             try:
-                next_point = self.at(predicted * self.scale, over, point.what)
+                next_point = self.point_near(predicted * self.scale, over, point.record)
                 direction = (next_point.x - point.x) / self.scale
                 direction = direction / np.linalg.norm(direction)
                 if len(walked.steps) > 1 and float(direction @ ahead) < 0.8:

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from appell.analysis.forcing import driving_period, explicit_time, period_law
 from appell.analysis.orbits.bordered import Borders, borders_of, branch_point_tests, refuse_dissolved
-from appell.analysis.orbits.codimension_two import ENDS, CurveStep, SecondTest, is_meant, tests_along
+from appell.analysis.orbits.codimension_two import ENDS, CurveStep, SecondTest, is_genuine, tests_along
 from appell.analysis.orbits.curve_walk import CurveState, ranges_of
-from appell.analysis.orbits.grazing import said
+from appell.analysis.orbits.grazing import why_grazing
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.shooting import Shooting, closing_options, has_rows
@@ -112,8 +112,8 @@ class OrbitCurve:
         ranges = ranges_of(a, b, to, names[1], response_of(orbit, names))
         self.scale = np.concatenate([orbit.scale, [orbit.period], np.ones(len(extra)), ranges])
         self.x0 = np.concatenate([z0, [orbit.period], extra, [a, b]]) / self.scale
-        self.given = self._period(period, orbit)
-        self.passive = ((self.nz,) if self.given else ()) + ((self.nz + 1,) if extra else ())
+        self.period_law = self._period(period, orbit)
+        self.passive = ((self.nz,) if self.period_law else ()) + ((self.nz + 1,) if extra else ())
         self.borders: Borders | None = None
 
     def _period(self, period: Any, orbit: Orbit) -> Callable[[Array], float] | None:
@@ -135,22 +135,22 @@ class OrbitCurve:
         shooting.sought = self.scale[: self.nz]
         return shooting
 
-    def at(self, x: Array) -> CurveState:
+    def evaluate(self, x: Array) -> CurveState:
         """F, followed by the rows that fix phase and constraints, and ψ."""
         y, nz = x * self.scale, self.nz
         z, ab = y[:nz], y[-2:]
-        T = self.given(ab) if self.given else float(y[nz])
+        T = self.period_law(ab) if self.period_law else float(y[nz])
         shooting = self._shooting(ab)
         rows = shooting.rows([z], T)
         (P0, Phi), rate, Psi = rows.matrices[0], rows.rates[0], rows.slopes[0]
         S = self.scale[:nz]
-        if self.given:
+        if self.period_law:
             e = 1e-6 * self.scale[-2:]
-            turn = [(self.given(ab + d) - self.given(ab - d)) / (2 * d.max()) for d in np.diag(e)]
+            turn = [(self.period_law(ab + d) - self.period_law(ab - d)) / (2 * d.max()) for d in np.diag(e)]
             Psi = Psi + np.outer(rate, turn)
-        T_column = np.zeros(nz) if self.given else rate * self.scale[nz] / S
+        T_column = np.zeros(nz) if self.period_law else rate * self.scale[nz] / S
         phase = np.zeros(nz + 1)
-        if self.given:
+        if self.period_law:
             phase[-1] = 1.0
         else:
             begin = shooting.rate(self.since, z)
@@ -193,7 +193,7 @@ class OrbitCurve:
 
     def lost(self, step: CurveStep) -> str:
         touches = self.kind != "grazing" and (self.system.unilateral or self.system.resets)
-        return (said(step.what.motion) or "") if touches else ""
+        return (why_grazing(step.record.motion) or "") if touches else ""
 
     def back(self, x: Array) -> Array:
         if not has_rows(self.system):
@@ -205,8 +205,8 @@ class OrbitCurve:
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
         return tests_along(self.kind, tangent)
 
-    def meant(self, name: str, step: CurveStep) -> bool:
-        return is_meant(name, step)
+    def is_genuine(self, name: str, step: CurveStep) -> bool:
+        return is_genuine(name, step)
 
     def ended(self, step: CurveStep, second: str) -> str:
         """Why the curve ends at a point."""

@@ -16,9 +16,19 @@ from numpy.typing import NDArray
 from appell.analysis.forcing import driving_period, explicit_time, period_law, refuse_other_period
 from appell.analysis.orbits.arclength import BranchEnd, length, tangent_of
 from appell.analysis.orbits.axis_crossings import Structure
-from appell.analysis.orbits.grazing import begun, blows, clearance, grazing_between, said, slowed, slowest, touched, vanished
+from appell.analysis.orbits.grazing import (
+    clearance,
+    grazing_between,
+    grazing_by_slow_impact,
+    grazing_without_contact,
+    impact_count,
+    orbit_at_onset,
+    orbit_at_vanishing,
+    slowest_impact,
+    why_grazing,
+)
 from appell.analysis.orbits.orbit import Orbit
-from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, clear, far, structure
+from appell.analysis.orbits.orbit_tests import RESIDUALS, SMOOTH, changes, clear, multiplier_change, structure
 from appell.analysis.orbits.phase_of_section import roomy_instant
 from appell.analysis.orbits.refining import FAILURES, Change, CurvePoint, SpecialPoint, Test, between_modes
 from appell.analysis.orbits.shooting import Shooting, closing_options, has_rows
@@ -65,7 +75,7 @@ class OrbitEquations:
         self.options, self.modulo, self.tolerance = closing_options(orbit, options), modulo, tolerance
         self.since = float(orbit.motion.t[0])
         self.forced = explicit_time(orbit.motion.run)
-        self.given = self._period(period) if period_of is None else period_of
+        self.period_law = self._period(period) if period_of is None else period_of
         self.unchecked = PERIODS_CHECKED
         self.symmetry = orbit.symmetry
         self.nz = orbit.system.nq + orbit.system.nv
@@ -131,14 +141,14 @@ class OrbitEquations:
         """F, its Jacobian by x in units of scale, followed by the rows that fix phase and constraints."""
         T, p = x[-2] * self.period, x[-1] * self.span
         shooting, points, n = self.shooting_at(p), self.points(x), self.nz * self.shots
-        T = self.given(p) if self.given else T
+        T = self.period_law(p) if self.period_law else T
         rows = shooting.rows(points, T)
         S = self.units
         closing = shooting.closing_rows(rows, S)
         by_T, by_p = closing[:, -1], np.concatenate([slope[:, 0] / S for slope in rows.slopes]) * self.span
-        if self.given:
+        if self.period_law:
             e = 1e-6 * self.span
-            by_p = by_p + by_T * (self.given(p + e) - self.given(p - e)) / (2 * e) * self.span
+            by_p = by_p + by_T * (self.period_law(p + e) - self.period_law(p - e)) / (2 * e) * self.span
             by_T = np.zeros(n)
         upper = np.column_stack([closing[:, :-1], by_T * self.period, by_p])
         admitted = np.zeros((n, n + 2))
@@ -147,7 +157,7 @@ class OrbitEquations:
             admitted[block, block] = (np.eye(self.nz) - P) * S / S[:, None]
             admitted[block, -1] = -rows.begins[k][:, 0] / S * self.span  # constraints may move with the parameter
         phase_row = np.zeros(n + 2)
-        if self.given:
+        if self.period_law:
             phase_row[-2] = 1.0
         else:
             begin = shooting.rate(self.since, points[0])
@@ -165,7 +175,7 @@ class OrbitEquations:
         towards[-1] = np.sign(self.to - self.p0)
         return self.correct(x0, tangent_of(self._equations(x0)[1], towards))
 
-    def here(self) -> tuple[Array, Array]:
+    def first_with_jacobian(self) -> tuple[Array, Array]:
         """x of the first orbit, and the Jacobian there."""
         self.shots = self._needed(self.orbit)
         x0 = self._unknowns(self.orbit.motion, self.orbit.period, self.p0)
@@ -173,8 +183,8 @@ class OrbitEquations:
 
     def moved(self, point: CurvePoint) -> CurvePoint:
         """The same orbit with another start, if an impact has come near the current one, or with more shots."""
-        motion, T = point.what.motion, point.what.period
-        since, shots = roomy_instant(motion, T), self._needed(point.what)
+        motion, T = point.record.motion, point.record.period
+        since, shots = roomy_instant(motion, T), self._needed(point.record)
         if since is None and shots == self.shots:
             return point
         begin, since_and_shots = float(motion.t[0]), (self.since, self.shots)
@@ -193,7 +203,7 @@ class OrbitEquations:
         except FAILURES:
             self.since, self.shots = since_and_shots
             return point
-        return CurvePoint(x, tangent, point.what, point.steps)
+        return CurvePoint(x, tangent, point.record, point.steps)
 
     def correct(self, predicted: Array, tangent: Array) -> CurvePoint:
         """The point of the branch in the plane through the prediction."""
@@ -220,13 +230,15 @@ class OrbitEquations:
         if not has_rows(self.system):
             return x
         p = float(x[-1] * self.span)
-        points = self.shooting_at(p).on_rows(self.points(x), self.given(p) if self.given else float(x[-2] * self.period))
+        points = self.shooting_at(p).on_rows(
+            self.points(x), self.period_law(p) if self.period_law else float(x[-2] * self.period)
+        )
         return np.concatenate([np.concatenate(points) / np.tile(self.units, self.shots), x[-2:]])
 
     def _record(self, x: Array, shooting: Shooting, size: float) -> Orbit:
         """The orbit at a converged point; raises if it is not one."""
         p, points = float(x[-1] * self.span), self.points(x)
-        T = self.given(p) if self.given else float(x[-2] * self.period)
+        T = self.period_law(p) if self.period_law else float(x[-2] * self.period)
         refuse_unless_turns(shooting.run, shooting.turns, points[0], self.since, T)
         if self.forced and self.unchecked > 0:
             self.unchecked -= 1
@@ -240,20 +252,20 @@ class OrbitEquations:
 
     smooth: Mapping[str, Test] = SMOOTH
 
-    def entered(self, here: CurvePoint, there: CurvePoint) -> None:
+    def enter_step(self, here: CurvePoint, there: CurvePoint) -> None:
         """Finds the multipliers that are always 1, or come with their reciprocals, in a step along the branch."""
         self.structure = structure(here, there)
 
     def clear(self, here: CurvePoint, there: CurvePoint) -> bool:
         """Whether at most one special orbit lies between two; where impacts or phases change, that change comes first."""
-        if blows(here) != blows(there) or vanishing(here, there) is not None:
+        if impact_count(here) != impact_count(there) or vanishing(here, there) is not None:
             return True
         return clear(here, there, self.structure)
 
     def between(self, here: CurvePoint, there: CurvePoint) -> list[Change]:
         """Tests that change sign between two orbits."""
-        if blows(here) != blows(there):
-            return [Change("grazing", lambda point: 1.0 if blows(point) == blows(here) else -1.0)]
+        if impact_count(here) != impact_count(there):
+            return [Change("grazing", lambda point: 1.0 if impact_count(point) == impact_count(here) else -1.0)]
         if (phase := vanishing(here, there)) is not None:
             return [Change(phase.kind, lambda point: 1.0 if phase_words(point) == phase_words(here) else -1.0)]
         return changes(here, there, self.structure)
@@ -262,15 +274,19 @@ class OrbitEquations:
         """The residual of the defining equation of a kind."""
         return RESIDUALS[kind](point) if kind in RESIDUALS else np.nan
 
-    def far(self, here: CurvePoint, there: CurvePoint) -> float:
+    def test_change(self, here: CurvePoint, there: CurvePoint) -> float:
         """The change of the multipliers, or of an orbit that may shrink to an equilibrium; 1 is too much."""
         if not self.forced:
             distance = float(np.linalg.norm((there.x - here.x)[: self.nz]))
-            motion = there.what.motion
+            motion = there.record.motion
             size = np.concatenate([np.ptp(motion.q, axis=0), np.ptp(motion.v, axis=0)]) / self.units
             if distance > 0.5 * float(np.linalg.norm(size)):  # past the equilibrium, to the same orbit half a period later
                 return np.inf
-        return far(here, there) if blows(here) == blows(there) and phase_words(here) == phase_words(there) else 0.0
+        return (
+            multiplier_change(here, there)
+            if impact_count(here) == impact_count(there) and phase_words(here) == phase_words(there)
+            else 0.0
+        )
 
     def special(self, kind: str, here: CurvePoint, there: CurvePoint) -> SpecialPoint | None:
         """Specific refinement of a grazing orbit, which has no derivatives, and of one at which a phase of stick or slip
@@ -282,30 +298,30 @@ class OrbitEquations:
             return None
         last, sign = (here, 1.0) if phase.first else (there, -1.0)
         without = there if phase.first else here
-        isolated = np.abs(without.what.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
-        limit = begun(self.correct, without, kind, phase_margin(without, phase), -sign) if isolated else None
+        isolated = np.abs(without.record.nontrivial - 1).min(initial=np.inf) > ONE_OF_MANY
+        limit = orbit_at_onset(self.correct, without, kind, phase_margin(without, phase), -sign) if isolated else None
         if limit is not None:
             return limit
-        limit = vanished(self.correct, [last], kind, lambda point: lasting(point, phase), sign, SHORTEST_PHASE)
+        limit = orbit_at_vanishing(self.correct, [last], kind, lambda point: lasting(point, phase), sign, SHORTEST_PHASE)
         return None if limit is None else between_modes(limit)
 
     def trend(self, points: list[CurvePoint]) -> str:
         """Where a branch with a growing period seems to go."""
-        periods = [point.what.period for point in points]
+        periods = [point.record.period for point in points]
         grows = periods[-1] > HOMOCLINIC * min(periods) and periods[-1] == max(periods)
-        return "the period grows without bound: a homoclinic orbit" if grows and points[-1].what.autonomous else ""
+        return "the period grows without bound: a homoclinic orbit" if grows and points[-1].record.autonomous else ""
 
     def lost(self, points: list[CurvePoint], here: CurvePoint, error: Exception) -> tuple[str, SpecialPoint | None]:
         """Why the branch goes no further, and the grazing orbit at which it ends, if it does."""
-        last = points[-1].what
+        last = points[-1].record
         if trend := self.trend(points):
             return trend, None
-        if not (self.system.unilateral or self.system.resets) or (reason := said(last.motion)) is None:
+        if not (self.system.unilateral or self.system.resets) or (reason := why_grazing(last.motion)) is None:
             return str(error), None
-        if slowest(last.motion)[1] > clearance(last.motion).share:
-            return reason, touched(self.correct, here, 1.0)
-        same_section = [point for point in points[:-1] if float(point.what.motion.t[0]) == self.since]
-        return reason, slowed(self.correct, [*same_section, here])
+        if slowest_impact(last.motion)[1] > clearance(last.motion).share:
+            return reason, grazing_without_contact(self.correct, here, 1.0)
+        same_section = [point for point in points[:-1] if float(point.record.motion.t[0]) == self.since]
+        return reason, grazing_by_slow_impact(self.correct, [*same_section, here])
 
 
 __all__ = ["OrbitEquations"]

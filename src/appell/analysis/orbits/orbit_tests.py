@@ -36,7 +36,7 @@ NEAR_CIRCLE = 1.5
 
 
 def _multipliers(point: CurvePoint) -> Complex:
-    return point.what.closing
+    return point.record.closing
 
 
 def _product_of_differences(number: float) -> Test:
@@ -92,7 +92,7 @@ def structure(here: CurvePoint, there: CurvePoint) -> Structure | None:
 def _crossings(here: CurvePoint, there: CurvePoint, within: Structure | None) -> tuple[Spectra, list[AxisCrossing]]:
     """Multipliers that pass the unit circle between two orbits."""
     spectra = Spectra(_multipliers(here), _multipliers(there), periodic=True, within=within)
-    return spectra, spectra.crossings if len(spectra.one) == len(spectra.two) else []
+    return spectra, spectra.crossings if len(spectra.first) == len(spectra.second) else []
 
 
 def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool:
@@ -103,7 +103,7 @@ def clear(here: CurvePoint, there: CurvePoint, within: Structure | None) -> bool
         for crossing in crossings
         for _ in range(crossing.count)
     )
-    if len(spectra.one) == len(spectra.two) and spectra.both_ways:
+    if len(spectra.first) == len(spectra.second) and spectra.both_ways:
         return False
     if not expected or (len(expected) == 1 and spectra.clear):
         return True
@@ -127,7 +127,7 @@ def changes(here: CurvePoint, there: CurvePoint, within: Structure | None) -> li
             by_kind[kind] = Change(kind, products.get(kind, test_here), count)
     if MEET in crossing_at:
         by_kind[""] = Change("", fold, 1, "two pairs of multipliers meet on the unit circle or leave it")
-    symmetric = here.what.symmetry is not None
+    symmetric = here.record.symmetry is not None
     kind_of = lambda kind: "branch point" if symmetric and kind == "period doubling" else kind
     return [change._replace(kind=kind_of(change.kind)) for change in by_kind.values()]
 
@@ -153,7 +153,7 @@ RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {
     "fold": lambda point: abs(fold(point)),
     "period doubling": lambda point: _nearest(_multipliers(point), -1.0),
     "branch point": lambda point: min(
-        _nearest(_multipliers(point), number) for number in ((1.0,) if point.what.symmetry is None else (1.0, -1.0))
+        _nearest(_multipliers(point), number) for number in ((1.0,) if point.record.symmetry is None else (1.0, -1.0))
     ),
     "Neimark–Sacker": lambda point: min(
         (abs(abs(one) - 1) for one in _multipliers(point) if abs(one.imag) > 1e-3), default=np.inf
@@ -162,7 +162,7 @@ RESIDUALS: dict[str, Callable[[CurvePoint], float]] = {
 """Dimensionless residuals of the defining equations."""
 
 
-def far(here: CurvePoint, there: CurvePoint) -> float:
+def multiplier_change(here: CurvePoint, there: CurvePoint) -> float:
     """The change of multipliers near the unit circle from one orbit to the next; 1 is too much."""
     mu_here, mu_there = _multipliers(here), _multipliers(there)
     if len(mu_here) != len(mu_there) or not len(mu_here):
@@ -176,4 +176,4 @@ def far(here: CurvePoint, there: CurvePoint) -> float:
     return float(np.max(distances[rows, columns][both_near], initial=0.0) / MULTIPLIER_STEP)
 
 
-__all__ = ["RESIDUALS", "SMOOTH", "changes", "clear", "far", "is_true", "structure"]
+__all__ = ["RESIDUALS", "SMOOTH", "changes", "clear", "is_true", "multiplier_change", "structure"]

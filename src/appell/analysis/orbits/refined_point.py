@@ -34,7 +34,7 @@ class RefinedPoint:
         return point
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Its kind, how often it is there, and whether it was located."""
         point: Any = self
         often = {1: "", 2: "double ", 3: "triple "}.get(self.multiplicity, f"{self.multiplicity}-fold ")
@@ -45,7 +45,7 @@ class RefinedPoint:
 
     def __repr__(self) -> str:
         point: Any = self
-        return f"<{self.words} at {point.value:.9g}, residual {self.residual:.1e}>"
+        return f"<{self.description} at {point.value:.9g}, residual {self.residual:.1e}>"
 
 
 class ParameterBranch(Result):
@@ -68,7 +68,7 @@ class ParameterBranch(Result):
         return float(self.values[int(np.argmax(np.abs(self.values - value)))])
 
     def __str__(self) -> str:
-        name = lambda s: f"{s.words} at {self.parameter} = {s.value:.6g}"
+        name = lambda s: f"{s.description} at {self.parameter} = {s.value:.6g}"
         special = ", ".join(map(name, self.special)) or f"no special {self.members}"
         span = f"{self.values[0]:.6g} to {self.values[-1]:.6g}"
         return f"{len(self.values)} {self.members} of '{self.system.name}', {span}: {special}; {self.message}"

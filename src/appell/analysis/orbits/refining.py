@@ -46,7 +46,7 @@ class CurvePoint(NamedTuple):
 
     x: Array
     tangent: Array
-    what: Any
+    record: Any
     steps: int
 
 
@@ -61,7 +61,7 @@ class SpecialPoint(NamedTuple):
 
     kind: str
     value: float
-    what: Any
+    record: Any
     point: CurvePoint
     residual: float = 0.0
     ok: bool = True
@@ -71,12 +71,12 @@ class SpecialPoint(NamedTuple):
 
 class Change(NamedTuple):
     """What changes between two points: a kind of special point, its test, and how many of them there are at once. Without a
-    kind it has no name, and `said` tells what happens. frequency: the imaginary part of what passes, nearby."""
+    kind it has no name, and `text` says what happens. frequency: the imaginary part of what passes, nearby."""
 
     kind: str
     test: Test
     multiplicity: int = 1
-    said: str = ""
+    text: str = ""
     frequency: float = np.nan
 
 
@@ -95,7 +95,7 @@ def refined(
     if test(a) * test(b) > 0:  # it begins at one of the two points, at which rounding decides its side
         point = min(a, b, key=lambda end: abs(test(end)))
         error = residual(kind, point)
-        return SpecialPoint(kind, float(point.x[-1]), point.what, point, error, error <= SPECIAL_POINT_RESIDUAL)
+        return SpecialPoint(kind, float(point.x[-1]), point.record, point, error, error <= SPECIAL_POINT_RESIDUAL)
     if kind == "branch point":
         distance = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
         a, b, fa, fb = _bracket(correct, a, b, test, distance)
@@ -103,14 +103,14 @@ def refined(
         if limit is not None and limit.apart <= SMOOTH_TEST:
             point = limit.at or (b if abs(fb) < abs(fa) else a)
             error = limit.apart if limit.at is None else min(limit.apart, residual(kind, point))
-            return SpecialPoint(kind, limit.value, point.what, point, error, error <= SPECIAL_POINT_RESIDUAL)
+            return SpecialPoint(kind, limit.value, point.record, point, error, error <= SPECIAL_POINT_RESIDUAL)
     a, b, fa, fb = _bracket(correct, a, b, test, BRACKET_CLOSED)
     nearest = (b if abs(fb) < abs(fa) else a)
     value, error = float(nearest.x[-1]), residual(kind, nearest)
     if not np.isfinite(error):  # the test only tells the side
         error = float(np.linalg.norm(b.x - a.x))
-        return between_modes(SpecialPoint(kind, value, nearest.what, nearest, error))
-    return SpecialPoint(kind, value, nearest.what, nearest, error, error <= SPECIAL_POINT_RESIDUAL)
+        return between_modes(SpecialPoint(kind, value, nearest.record, nearest, error))
+    return SpecialPoint(kind, value, nearest.record, nearest, error, error <= SPECIAL_POINT_RESIDUAL)
 
 
 def between_modes(point: SpecialPoint) -> SpecialPoint:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.orbits.tangency import Way, touches
+from appell.analysis.orbits.tangency import Approach, touches
 from appell.compiled.run import Run
 from appell.simulate.loop.reset_maps import ResetState, reset_slopes
 
@@ -42,7 +42,7 @@ class MapSlopes(NamedTuple):
 
 
 def reset_saltation(
-    run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow], way: Way
+    run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow], way: Approach
 ) -> tuple[Array, Array]:  # fmt: skip
     """Φ after the resets of one instant, (nz, columns), and δt*, (columns,).
 
@@ -62,7 +62,7 @@ def reset_saltation(
     return np.asarray(R.z @ Phi + R.p @ Pi + np.outer(R.z @ f_before + R.t - f_after, dt), float), dt
 
 
-def _guard_along(run: Run, state: ResetState, p: Array, way: Way) -> Array:
+def _guard_along(run: Run, state: ResetState, p: Array, way: Approach) -> Array:
     """The guard along the motion before a reset, (k,)."""
     nq, fn = run.form.nq, reset_slopes(run.form, run.system, run.system.resets[state.number])
     return np.array([float(fn(t, z[:nq].copy(), z[nq:].copy(), p)["g"]) for t, z in zip(way.t, way.z, strict=True)])

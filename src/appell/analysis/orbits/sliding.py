@@ -12,7 +12,7 @@ in flight). Where a phase appears or disappears, there is a sliding bifurcation;
 
 If no sticking is left between slips in both directions, it is called loss of sticking. On a symmetric orbit several such phases
 vanish at once. The orbit and the parameter are smooth functions of the duration of the phase that vanishes, and their limit at
-zero is extrapolated (`grazing.vanished`).
+zero is extrapolated (`grazing.orbit_at_vanishing`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def course(motion: Motion, friction: str) -> PhaseWord:
 
 def phase_words(point: CurvePoint) -> tuple[Word, ...]:
     """The words of all frictions along an orbit."""
-    motion = point.what.motion
+    motion = point.record.motion
     return tuple(course(motion, friction.name).word for friction in motion.system.frictions)
 
 
@@ -92,7 +92,7 @@ class Vanishing(NamedTuple):
 
 def vanishing(here: CurvePoint, there: CurvePoint) -> Vanishing | None:
     """The change in the words of two neighbouring orbits; None if there is none."""
-    names = [friction.name for friction in here.what.motion.system.frictions]
+    names = [friction.name for friction in here.record.motion.system.frictions]
     for name, a, b in zip(names, phase_words(here), phase_words(there), strict=True):
         if a == b:
             continue
@@ -120,9 +120,9 @@ def _kind(long: Word, short: Word, k: int) -> str:
 
 def lasting(point: CurvePoint, what: Vanishing) -> float:
     """The shortest phase of a kind, as a fraction of the period; infinite if there is none."""
-    phases = course(point.what.motion, what.friction)
+    phases = course(point.record.motion, what.friction)
     times = [t for letter, t in zip(phases.word, phases.durations, strict=True) if letter == what.letter]
-    return min(times, default=float("inf")) / point.what.period
+    return min(times, default=float("inf")) / point.record.period
 
 
 __all__ = ["OTHER", "SHORTEST_PHASE", "SLIDING", "Vanishing", "lasting", "phase_words", "vanishing"]

@@ -36,7 +36,7 @@ def phase_margin(without: CurvePoint, gone: Vanishing) -> Callable[[CurvePoint],
     like = phase_words(without)
 
     def measure(point: CurvePoint) -> float:
-        return margin(point.what.motion, gone) if phase_words(point) == like else -1.0
+        return margin(point.record.motion, gone) if phase_words(point) == like else -1.0
 
     return measure
 

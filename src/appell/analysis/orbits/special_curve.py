@@ -142,14 +142,14 @@ def continue_curve(
     else:
         equations = OrbitCurve(special.kind, special.orbit, pair, to, period, modulo, simulation)
     walk = equations if isinstance(equations, OneSidedCurve) else CurveWalk(equations)
-    walked = walk.along(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
+    walked = walk.follow(finite(step, "step="), finite(max_step, "max_step="), whole(most, "most=", 1))
     return _curve_of(equations, walked)
 
 
 def _curve_of(equations: Any, walked: Walked) -> SpecialCurve:
     units = 1.0 if isinstance(equations, OneSidedCurve) else equations.scale[-2:]
     values = np.array([step.x[-2:] * units for step in walked.steps])
-    records, residuals = tuple(step.what for step in walked.steps), np.array([step.psi for step in walked.steps])
+    records, residuals = tuple(step.record for step in walked.steps), np.array([step.psi for step in walked.steps])
     orbits, rests = (records, ()) if isinstance(records[0], Orbit) else ((), records)
     doubt = next((orbit.message for orbit in orbits if orbit.motion.doubts), "")
     return SpecialCurve(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from appell.analysis.orbits.fundamental_matrix import COMPILED, FundamentalMatrix
 from appell.analysis.orbits.motion_instants import Ended
 from appell.analysis.orbits.reset_saltation import NoSlope, reset_saltation
-from appell.analysis.orbits.tangency import touches, way_to
+from appell.analysis.orbits.tangency import approach_to, touches
 from appell.analysis.orbits.varied_rows import kinetic_answer
 from appell.modes.mode import SLIP, STICK, Mode
 from appell.nonsmooth.friction.guards import BREAK, HIT, KINK, LEAVE, STOP, GuardWatch, ModeGuard
@@ -52,8 +52,8 @@ class StickSlipMatrix(FundamentalMatrix):
     def __init__(self, motion: Any, parameters: tuple[int, ...], times: Any, rtol: Any, atol: Any):
         super().__init__(motion, parameters, times, rtol, atol)
         self.varied = mode_variation(motion.system, motion.run.form, self.nz, parameters)
-        self.own = self.varied.layout
-        self.looped: Any = None
+        self.layout = self.varied.layout
+        self.varied_loop: Any = None
 
     def run(self) -> tuple[Array, str]:
         if self.surfaces:
@@ -78,7 +78,7 @@ class StickSlipMatrix(FundamentalMatrix):
         return latest
 
     def _numbers(self, mode: Mode) -> Array:
-        return np.append(self.p, mode.data(self.own))
+        return np.append(self.p, mode.data(self.layout))
 
     def _instants(self) -> list[list[Any]]:
         impacts = [event for event in self.motion.impacts if event.kind in ("impact", "graze")]
@@ -87,33 +87,33 @@ class StickSlipMatrix(FundamentalMatrix):
         times = sorted({time for time, _ in self.motion.modes if time > self.begin} - reset_times)
         mode_changes: list[list[Any]] = [[ModeChange(t, self._mode(t, before=True), self._mode(t))] for t in times]
         first_impact = min((event.time for event in impacts), default=np.inf)
-        self.blow = next((event for event in impacts if event.time == first_impact), None)
+        self.first_impact = next((event for event in impacts if event.time == first_impact), None)
         instants = sorted([*mode_changes, *resets], key=lambda events: events[0].time)
         return [
             *(events for events in instants if events[0].time < first_impact),
-            *([[self.blow]] if self.blow is not None else []),
+            *([[self.first_impact]] if self.first_impact is not None else []),
         ]
 
     def _loop(self, contacts: tuple[int, ...], t: float, q: Array, v: Array) -> Any:
-        if self.looped is None:
+        if self.varied_loop is None:
             flow = self.varied.flow
             light = flow.rhs.operations <= COMPILED  # type: ignore[union-attr]
-            self.looped = plain_loop(self.run_of if light else replace(self.run_of, backend="vm"), flow, "dop853")
-        return self.looped
+            self.varied_loop = plain_loop(self.run_of if light else replace(self.run_of, backend="vm"), flow, "dop853")
+        return self.varied_loop
 
     def _parameters(self, t: float) -> Array:
         mode = self._mode(t)
-        several = [i for i in mode.sliding if self.own.parts[i] > 1 and mode.frictions[i].fixed]
+        several = [i for i in mode.sliding if self.layout.parts[i] > 1 and mode.frictions[i].fixed]
         if several:
             name = self.motion.system.frictions[several[0]].name
             raise Ended(f"'{name}' is a slip of several parts, and begins to slide at t = {t:.6g}: no derivative is taken")
         return self._numbers(mode)
 
-    def _stretch(
+    def _between_events(
         self, t0: float, t1: float, q: Array, v: Array, Phi: Array, stored: int, last: bool
     ) -> tuple[Array, int]:  # fmt: skip
         try:
-            return super()._stretch(t0, t1, q, v, Phi, stored, last)
+            return super()._between_events(t0, t1, q, v, Phi, stored, last)
         except Ended:
             if not last:
                 self._refuse_pairs(ModeChange(t1, self._mode(t1, before=True), self._mode(t1)))
@@ -121,7 +121,7 @@ class StickSlipMatrix(FundamentalMatrix):
 
     # -- transitions -----------------------------------------------------------------------------------------------------
 
-    def _through(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
+    def _after_events(self, t: float, events: list[Any], q: Array, v: Array, Phi: Array) -> tuple[Array, tuple[Array, Array]]:
         change = events[0]
         if not isinstance(change, ModeChange):
             raise Ended(f"a blow on '{change.constraint}' beside friction at t = {t:.6g}: its derivative is not taken")
@@ -129,27 +129,27 @@ class StickSlipMatrix(FundamentalMatrix):
         if change.before == change.after:
             return Phi, state_after
         self._refuse_pairs(change)
-        return self._changed(change, q, v, Phi), state_after
+        return self._after_mode_change(change, q, v, Phi), state_after
 
     def _refuse_pairs(self, change: ModeChange) -> None:
         for i, (a, b) in enumerate(zip(change.before.frictions, change.after.frictions, strict=True)):
-            if self.own.parts[i] > 1 and a.state != b.state:
+            if self.layout.parts[i] > 1 and a.state != b.state:
                 name = self.motion.system.frictions[i].name
                 raise Ended(f"'{name}' is a slip of several parts, and changes at t = {change.time:.6g}: none is taken")
 
-    def _changed(self, change: ModeChange, q: Array, v: Array, Phi: Array) -> Array:
+    def _after_mode_change(self, change: ModeChange, q: Array, v: Array, Phi: Array) -> Array:
         """Φ after a change of mode."""
         t, nz = change.time, self.nz
         out = self.varied.slopes(t, q, v, self._numbers(change.before))
         f_before = out["f"]
         f_after = self.varied.slopes(t, q, v, self._numbers(change.after))["f"]
-        g_x, rate = self._fallen(change, out, f_before)
+        g_x, rate = self._guard_of_change(change, out, f_before)
         dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ self._Pi) / rate
         return np.asarray(Phi + np.outer(f_before - f_after, dt), float)
 
-    def _fallen(self, change: ModeChange, out: Any, f: Array) -> tuple[Array, float]:
+    def _guard_of_change(self, change: ModeChange, out: Any, f: Array) -> tuple[Array, float]:
         """The gradient and the rate of the guard that ends a mode."""
-        zeros, layout = np.zeros(self.own.count), self.own
+        zeros, layout = np.zeros(self.layout.count), self.layout
         watch = GuardWatch.of(layout, change.before, np.ones(layout.rows), 1.0, zeros, zeros, None, None)
         since = max(time for time, mode in self.motion.modes if time < change.time)
         duration = change.time - since
@@ -167,26 +167,28 @@ class StickSlipMatrix(FundamentalMatrix):
         falling = [
             candidate
             for candidate in crossed
-            if candidate[3] < 0 and not self._touched(change, since, candidate[1], candidate[3])
+            if candidate[3] < 0 and not self._only_touches(change, since, candidate[1], candidate[3])
         ]
         if not crossed:
             raise Ended(f"friction changes its mode at t = {change.time:.6g} for a reason that has no derivative")
         if not falling:
-            words = self._said(crossed[0][1])
+            words = self._guard_text(crossed[0][1])
             raise Ended(f"{words} at t = {change.time:.6g} without a rate (grazing): the derivative is not unique there")
         if len(falling) > 1:
-            words = " and ".join(self._said(candidate[1]) for candidate in falling[:2])
+            words = " and ".join(self._guard_text(candidate[1]) for candidate in falling[:2])
             raise Ended(f"{words} at one instant, t = {change.time:.6g}: the derivative is not unique there")
         return falling[0][2], falling[0][3]
 
-    def _touched(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
+    def _only_touches(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
         """Whether a guard that crossed zero with a rate cannot be distinguished from one that only touches it."""
-        way, index, numbers = way_to(self.motion, since, change.time), guard.bound_index(self.own), self._numbers(change.before)
+        way, index, numbers = (
+            approach_to(self.motion, since, change.time), guard.bound_index(self.layout), self._numbers(change.before)
+        )  # fmt: skip
         states = zip(way.t, way.z[:, : self.nq], way.z[:, self.nq :], strict=True)
         guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][index] for t, q, v in states])
         return touches(rate, guards, way)
 
-    def _said(self, guard: ModeGuard) -> str:
+    def _guard_text(self, guard: ModeGuard) -> str:
         system = self.motion.system
         name = (system.unilateral if guard.kind in (HIT, LEAVE) else system.frictions)[guard.number].name
         return WORDS.get(guard.kind, "'{}' changes").format(name)
@@ -196,7 +198,7 @@ class StickSlipMatrix(FundamentalMatrix):
         modes = [self._mode(t, before=True), self._mode(t)]
         flows = [lambda at, z, m=m: self.varied.slopes(at, z[:nq], z[nq:], self._numbers(m))["f"] for m in modes]
         try:
-            way = way_to(self.motion, self.behind, t)
+            way = approach_to(self.motion, self.previous_event, t)
             Phi_after, dt = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
@@ -205,7 +207,7 @@ class StickSlipMatrix(FundamentalMatrix):
         self._refuse_landing(modes[1].closed, t, q, v, Phi_after, name)
         slopes = self.varied.slopes(t, q, v, self._numbers(modes[1]))
         for i, friction in enumerate(modes[1].frictions):
-            s_x = slopes["s_x"][self.own.columns(i)]
+            s_x = slopes["s_x"][self.layout.columns(i)]
             slip_columns = s_x[:, 1 : 1 + self.nz] @ Phi_after + s_x[:, 1 + self.nz :] @ self._Pi
             size = float((np.abs(s_x[:, 1 : 1 + self.nz]) @ np.abs(Phi_after)).max(initial=0.0))
             if friction.state == STICK and np.abs(slip_columns).max(initial=0.0) > STILL_STICKS * size:
@@ -225,24 +227,24 @@ class StickSlipMatrix(FundamentalMatrix):
         mode, nz = self._mode(t), self.nz
         slopes = self.varied.slopes(t, q, v, self._numbers(mode))
         for i, friction in enumerate(mode.frictions):
-            if friction.state != SLIP or self.own.smooth[i]:
+            if friction.state != SLIP or self.layout.smooth[i]:
                 continue
-            s_x = slopes["s_x"][self.own.columns(i)]
+            s_x = slopes["s_x"][self.layout.columns(i)]
             Phi_at_event = Phi + np.outer(slopes["f"], dt)
             slip_columns = s_x[:, 1 : 1 + nz] @ Phi_at_event + s_x[:, 1 + nz :] @ self._Pi + np.outer(s_x[:, 0], dt)
             terms = np.abs(s_x[:, 1 : 1 + nz]) @ np.abs(np.concatenate([q, v])) + np.abs(s_x[:, 1 + nz :]) @ np.abs(self.p)
             size = float(terms.max(initial=0.0))
-            at_rest = np.linalg.norm(slopes["s"][self.own.columns(i)]) <= FROM_REST * size
+            at_rest = np.linalg.norm(slopes["s"][self.layout.columns(i)]) <= FROM_REST * size
             if at_rest and np.abs(slip_columns).max(initial=0.0) > STILL_STICKS * np.abs(s_x).max():
                 name = self.motion.system.frictions[i].name
                 raise Ended(f"'{name}' begins to slide from rest {when}, t = {t:.6g}: neighbours slide to either side, and the"
                             " derivatives of both sides differ")  # fmt: skip
 
-    def _first(self, q: Array, v: Array) -> Array:
+    def _at_start(self, q: Array, v: Array) -> Array:
         """Φ at the start, along the constraints and sticking frictions, in the kinetic metric."""
-        Phi = super()._first(q, v)
+        Phi = super()._at_start(q, v)
         mode = self._mode(self.begin)
-        rows = [k for i in mode.sticking for k in range(*self.own.columns(i).indices(10**6))]
+        rows = [k for i in mode.sticking for k in range(*self.layout.columns(i).indices(10**6))]
         if not rows:
             return Phi
         slopes = self.varied.slopes(self.begin, q, v, self._numbers(mode))

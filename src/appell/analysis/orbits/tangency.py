@@ -25,7 +25,7 @@ RATE_DIGITS = 10.0
 """A rate is significant if it exceeds its error by this factor."""
 
 
-class Way(NamedTuple):
+class Approach(NamedTuple):
     """The motion before an event: times (k,), states (k, nz), the time of the event and the relative accuracy."""
 
     t: Array
@@ -34,15 +34,15 @@ class Way(NamedTuple):
     accuracy: float
 
 
-def way_to(motion: Motion, since: float, until: float) -> Way:
+def approach_to(motion: Motion, since: float, until: float) -> Approach:
     """The motion between the previous event and this one, without its ends."""
     times = since + (until - since) * (np.arange(GUARD_LOOKS) + 0.5) / GUARD_LOOKS
     states = motion.at(times)
     rtol = float(motion.tolerances.get("rtol", 1e-9))
-    return Way(times, np.hstack([states.q, states.v]), until, max(rtol, GUARD_ROUNDING))
+    return Approach(times, np.hstack([states.q, states.v]), until, max(rtol, GUARD_ROUNDING))
 
 
-def touches(rate: float, guard: Array, way: Way) -> bool:
+def touches(rate: float, guard: Array, way: Approach) -> bool:
     """Whether the rate (negative) with which a guard reaches zero is not significant; guard: (k,) along the way."""
     largest, duration = float(np.abs(guard).max(initial=0.0)), way.end - float(way.t[0])
     if not rate < 0 or not duration > 0:
@@ -51,4 +51,4 @@ def touches(rate: float, guard: Array, way: Way) -> bool:
     return rate**2 <= RATE_DIGITS * way.accuracy * mean**2
 
 
-__all__ = ["Way", "touches", "way_to"]
+__all__ = ["Approach", "approach_to", "touches"]

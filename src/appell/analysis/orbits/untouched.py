@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from appell.analysis.orbits.grazing import NEAR_TOUCH, clearance, slowest
+from appell.analysis.orbits.grazing import NEAR_TOUCH, clearance, slowest_impact
 from appell.analysis.orbits.orbit import Orbit
 from appell.errors import ModelError
 from appell.model import System
@@ -36,7 +36,7 @@ class Untouched(NamedTuple):
 
 
 def _touched_name(motion: Motion) -> str:
-    clear, slow = clearance(motion), slowest(motion)
+    clear, slow = clearance(motion), slowest_impact(motion)
     return slow[0] if slow[1] < NEAR_TOUCH and slow[1] < clear.share else clear.face
 
 
@@ -46,7 +46,7 @@ def touches_and_hits(orbit: Orbit) -> bool:
     name = _touched_name(motion)
     hits = [event for event in motion.impacts if event.constraint == name and event.kind == "impact"]
     faster = [event for event in hits if abs(event.before) > 2 * min(abs(hit.before) for hit in hits)]
-    other_face = bool(hits) and slowest(motion)[0] != name
+    other_face = bool(hits) and slowest_impact(motion)[0] != name
     return bool(faster) or other_face or any(event.reset == name for event in motion.resets)
 
 

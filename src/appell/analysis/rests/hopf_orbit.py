@@ -77,7 +77,7 @@ def orbit_at_hopf(
     x = np.concatenate([z0, [T, equations.p0]]) / equations.scale
     direction = np.concatenate([away, [0, 0]]) / equations.scale
     try:
-        return equations.correct(x, direction / np.linalg.norm(direction)).what
+        return equations.correct(x, direction / np.linalg.norm(direction)).record
     except AppellError as error:
         raise ModelError(f"no orbit was found beside the Hopf point of '{system.name}': {error}; take another size=") from None
 

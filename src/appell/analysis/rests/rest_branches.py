@@ -186,13 +186,13 @@ def continue_equilibrium(
     name = parameter_named(system, parameter, "parameter=")
     to = finite(to, "to=")
     followed = follow(_Rests(system, name, rest, to), name, to, step, most, back, progress, "rests", max_step)
-    named = tuple(point for point in followed.special if point.kind != "flutter" or _meets_on_axis(point.what.eigenvalues))
+    named = tuple(point for point in followed.special if point.kind != "flutter" or _meets_on_axis(point.record.eigenvalues))
     special = tuple(
-        SpecialRest(point.kind, point.value, point.what, point.residual, point.ok, point.multiplicity, _frequency(point))
+        SpecialRest(point.kind, point.value, point.record, point.residual, point.ok, point.multiplicity, _frequency(point))
         for point in named
     )
     return RestBranch(
-        system, name, followed.values, followed.whats, special, followed.ended, followed.message, to, named, followed.turned
+        system, name, followed.values, followed.records, special, followed.ended, followed.message, to, named, followed.turned
     )
 
 
@@ -252,7 +252,7 @@ class _Rests(RestEquations):
         """The product of the factors of a test, in units of their mean at the first point of the step: many would underflow."""
 
         def test(point: CurvePoint) -> float:
-            values = point.what.eigenvalues
+            values = point.record.eigenvalues
             if self.structure is None or not len(values) or not _fold(point):
                 return np.nan
             spectrum = Spectra(values, values, periodic=False, within=self.structure).parts(values)
@@ -279,13 +279,13 @@ class _Rests(RestEquations):
         """The unknowns of an equilibrium do not change."""
         return point
 
-    def far(self, here: CurvePoint, there: CurvePoint) -> float:
+    def test_change(self, here: CurvePoint, there: CurvePoint) -> float:
         """Steps are short where the branch turns; eigenvalues do not shorten them."""
         return 0.0
 
     def residual(self, kind: str, point: CurvePoint) -> float:
         """The residual of the defining equation of a kind; nan: its test only tells the side."""
-        values = point.what.eigenvalues
+        values = point.record.eigenvalues
         size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
         sizes = np.sort(np.abs(values))[self.idle :] / size
         if kind == "fold":
@@ -299,13 +299,13 @@ class _Rests(RestEquations):
 
     def _spectra(self, here: CurvePoint, there: CurvePoint) -> tuple[Spectra, float] | None:
         """The eigenvalues at two equilibria, and their unit, the same for all points between; None if these are not known."""
-        values_here, values_there = here.what.eigenvalues, there.what.eigenvalues
+        values_here, values_there = here.record.eigenvalues, there.record.eigenvalues
         if len(values_here) != len(values_there) or not len(values_here):
             return None
         size = self.unit or max(float(np.abs([values_here, values_there]).max()), 1e-300)
         return Spectra(values_here / size, values_there / size, periodic=False, within=self.structure), size
 
-    def entered(self, here: CurvePoint, there: CurvePoint) -> None:
+    def enter_step(self, here: CurvePoint, there: CurvePoint) -> None:
         """Finds the exponents that are always zero, or have a mirror image, in a step along the branch."""
         self.structure, self.unit, self.levels = None, 0.0, {}
         scaled = self._spectra(here, there)
@@ -320,15 +320,15 @@ class _Rests(RestEquations):
         """Tests that change sign between two equilibria."""
         turns = _fold(here) * _fold(there) < 0
         changes = [Change("fold", _fold)] if turns else []
-        self.idle = min(here.what.free, there.what.free) if self.structure is None else self.structure.idle
+        self.idle = min(here.record.free, there.record.free) if self.structure is None else self.structure.idle
         scaled = self._spectra(here, there)
         if scaled is None:
             return changes
         spectra, size = scaled
-        product = lambda point, idle=self.idle: _product(point.what.eigenvalues / size, idle)
+        product = lambda point, idle=self.idle: _product(point.record.eigenvalues / size, idle)
         zeros, zero = 0, product  # eigenvalues that pass zero, and a test of theirs
         for place, count, test, frequency in spectra.crossings:
-            test_here: Test = lambda point, test=test: test(point.what.eigenvalues / size)
+            test_here: Test = lambda point, test=test: test(point.record.eigenvalues / size)
             if place == AT_ZERO:
                 zeros, zero = zeros + count, test_here
             elif place == AS_PAIR:
@@ -358,7 +358,7 @@ class _Rests(RestEquations):
                 continue
             offset = corrected.x - point.x
             if np.linalg.norm(offset - point.tangent * (point.tangent @ offset)) > 0.3 * abs(share) * size:
-                return corrected.what
+                return corrected.record
         raise ModelError(f"no other branch was found near {self.parameter} = {point.x[-1] * self.span:.6g}")
 
 
@@ -369,7 +369,7 @@ def _product(values: NDArray[np.complex128], idle: int) -> float:
 
 def _frequency(point: SpecialPoint) -> float:
     """The frequency of the pair that passes the axis at a Hopf point, rad/s; others may stay on the axis all along."""
-    values = point.what.eigenvalues
+    values = point.record.eigenvalues
     pairs = values[values.imag > 0]
     on = pairs[np.abs(pairs.real) <= max(np.abs(pairs.real).min(initial=np.inf), 1e-6 * np.abs(values).max(initial=0.0))]
     is_known = len(on) > 0 and np.isfinite(point.frequency)

@@ -87,7 +87,7 @@ class RestCurve:
         q, lam, p = self.equations.parts(x)
         return eigenvalues_at(self.equations.balance.at(p), q, lam)[0]
 
-    def at(self, x: Array) -> CurveState:
+    def evaluate(self, x: Array) -> CurveState:
         plain = self._plain(x)
         F, J, lift = self.equations.rows(plain, self.sizes)
         F, J = F[self.rows], J[self.rows]
@@ -132,7 +132,7 @@ class RestCurve:
 
     def _others(self, step: CurveStep) -> Complex:
         """Eigenvalues except those that define the curve, in units of the first."""
-        values = step.what.eigenvalues / self.size
+        values = step.record.eigenvalues / self.size
         if self.kind == "Hopf":
             return np.delete(values, list(_pair(values, self.square / self.size**2)))
         return values[np.argsort(np.abs(values))][self.idle + 1 :]
@@ -146,11 +146,13 @@ class RestCurve:
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
         zero = lambda step: float(np.prod(self._others(step)).real)
         if self.kind == "Hopf":
-            square = lambda step: float(np.prod(step.what.eigenvalues[list(_pair(step.what.eigenvalues, self.square))]).real)
+            square = lambda step: float(
+                np.prod(step.record.eigenvalues[list(_pair(step.record.eigenvalues, self.square))]).real
+            )
             return {BT: lambda step: square(step) / self.size**2, "fold–Hopf": zero, "double Hopf": self._sums}
         return {"cusp": cusp_along(tangent), BT: zero, "fold–Hopf": self._sums} if self.kind == "fold" else {}
 
-    def meant(self, name: str, step: CurveStep) -> bool:
+    def is_genuine(self, name: str, step: CurveStep) -> bool:
         """Whether a second pair is on the axis, and not two real eigenvalues λ, −λ."""
         if name != "double Hopf" and (name != "fold–Hopf" or self.kind == "Hopf"):
             return True
