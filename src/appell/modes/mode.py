@@ -56,17 +56,18 @@ class Mode:
     asleep: tuple[int, ...] = ()
 
     @staticmethod
-    def of(own: FrictionLayout, data: Array) -> Mode:
+    def of(layout: FrictionLayout, data: Array) -> Mode:
         """The mode encoded by the numbers of `FrictionLayout.data`, without idle rows."""
-        rows, n = own.rows, own.count  # slices: np.split takes a tenth of a millisecond, and modes follow each other quickly
+        rows, n = layout.rows, layout.count
+        # slices: np.split takes a tenth of a millisecond, and modes follow each other quickly
         act, slide, sign, u = data[:rows], data[rows : rows + n], data[rows + n : rows + 2 * n], data[rows + 3 * n :]
         frictions = []
-        for i in range(own.count):
+        for i in range(layout.count):
             if slide[i]:
-                frictions.append(FrictionState(SLIP, tuple(u[own.columns(i)].tolist()), int(sign[i])))
+                frictions.append(FrictionState(SLIP, tuple(u[layout.columns(i)].tolist()), int(sign[i])))
             else:
-                frictions.append(FrictionState(STICK, (), int(sign[i])) if act[own.own_rows(i)[0]] else FrictionState(OFF))
-        return Mode(tuple(act[own.m : own.m + own.faces].nonzero()[0].tolist()), tuple(frictions))
+                frictions.append(FrictionState(STICK, (), int(sign[i])) if act[layout.own_rows(i)[0]] else FrictionState(OFF))
+        return Mode(tuple(act[layout.m : layout.m + layout.faces].nonzero()[0].tolist()), tuple(frictions))
 
     @property
     def resting(self) -> tuple[int, ...]:
@@ -112,31 +113,33 @@ class Mode:
         """The numbers of the frictions that stick."""
         return tuple(i for i, friction in enumerate(self.frictions) if friction.state == STICK)
 
-    def rows(self, own: FrictionLayout) -> list[int]:
+    def rows(self, layout: FrictionLayout) -> list[int]:
         """Rows that hold: constraints, closed faces, sticking frictions."""
-        sticking = [row for i in self.sticking for row in own.own_rows(i)]
-        return [*range(own.m), *(own.m + f for f in self.closed), *sticking]
+        sticking = [row for i in self.sticking for row in layout.own_rows(i)]
+        return [*range(layout.m), *(layout.m + f for f in self.closed), *sticking]
 
-    def acting(self, own: FrictionLayout) -> list[int]:
+    def acting(self, layout: FrictionLayout) -> list[int]:
         """Rows that hold and act: those that are not idle."""
-        return [row for row in self.rows(own) if row not in self.idle]
+        return [row for row in self.rows(layout) if row not in self.idle]
 
-    def directed(self, own: FrictionLayout, slip: Array) -> Mode:
+    def directed(self, layout: FrictionLayout, slip: Array) -> Mode:
         """The mode with the directions of sliding pairs that belong to the slips (parts,)."""
         frictions = []
         for i, friction in enumerate(self.frictions):
-            s = slip[own.columns(i)]
-            turns = friction.state == SLIP and len(s) > 1 and not friction.fixed and not own.smooth[i] and np.linalg.norm(s) > 0
+            s = slip[layout.columns(i)]
+            turns = (
+                friction.state == SLIP and len(s) > 1 and not friction.fixed and not layout.smooth[i] and np.linalg.norm(s) > 0
+            )
             frictions.append(friction._replace(u=tuple((s / np.linalg.norm(s)).tolist())) if turns else friction)
         return replace(self, frictions=tuple(frictions))
 
-    def data(self, own: FrictionLayout) -> Array:
+    def data(self, layout: FrictionLayout) -> Array:
         """The numbers of `FrictionLayout.data`."""
-        act = np.zeros(own.rows)
-        act[self.acting(own)] = 1
+        act = np.zeros(layout.rows)
+        act[self.acting(layout)] = 1
         slide = [float(friction.state == SLIP) for friction in self.frictions]
         sign, fixed = [float(f.sign) for f in self.frictions], [float(f.fixed) for f in self.frictions]
-        direction = [x for friction, n in zip(self.frictions, own.parts, strict=True) for x in (friction.u or (0.0,) * n)]
+        direction = [x for friction, n in zip(self.frictions, layout.parts, strict=True) for x in (friction.u or (0.0,) * n)]
         return np.concatenate([act, slide, sign, fixed, direction])
 
 
@@ -145,12 +148,15 @@ FLIGHT = Mode()
 
 
 def chosen(
-    own: FrictionLayout, closed: Sequence[int], slipping: dict[int, tuple[float, ...]], decided: Callable[[int], FrictionState]
+    layout: FrictionLayout,
+    closed: Sequence[int],
+    slipping: dict[int, tuple[float, ...]],
+    decided: Callable[[int], FrictionState],
 ) -> Mode:
     """The mode with closed faces: frictions on open ones are off, those in `slipping` slide, the others are as `decided`."""
     frictions = []
-    for i in range(own.count):
-        face = own.face_of(i)
+    for i in range(layout.count):
+        face = layout.face_of(i)
         if face is not None and face not in closed:
             frictions.append(FrictionState(OFF))
         else:

@@ -73,7 +73,7 @@ class Laws:
 class ModeCourse:
     """One run in progress.
 
-    floor: the finest distance that matters, per unit of its normal. own: the rows of faces and frictions. names: of the
+    floor: the finest distance that matters, per unit of its normal. layout: the rows of faces and frictions. names: of the
     frictions. landings: time of the last landing on each face, (faces,), s. struck_at, strikes: time of the last impacts, and
     how many transitions with impacts there were at that time. jammed: time at which bouncing between several faces was last
     ended, s. parted: time at which redundant faces were last found to be independent, s. kept: number of steps stored before
@@ -81,12 +81,12 @@ class ModeCourse:
     """
 
     def __init__(
-        self, loop: Any, task: Task, trace: Trace, floor: float, own: FrictionLayout, friction: FrictionMemory | None = None
+        self, loop: Any, task: Task, trace: Trace, floor: float, layout: FrictionLayout, friction: FrictionMemory | None = None
     ):
-        self.loop, self.task, self.trace, self.floor, self.own = loop, task, trace, floor, own
+        self.loop, self.task, self.trace, self.floor, self.layout = loop, task, trace, floor, layout
         self.form, self.p = loop.form, task.p
         self.names = [friction.name for friction in loop.system.frictions]
-        self.landings = np.full(own.faces, -np.inf)
+        self.landings = np.full(layout.faces, -np.inf)
         self.jammed = self.parted = self.struck_at = -np.inf
         self.strikes = 0
         self.kept: int | None = None

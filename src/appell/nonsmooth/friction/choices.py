@@ -15,30 +15,30 @@ CHOICES_SORTED = 1e5
 
 
 def choices(
-    own: FrictionLayout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
+    layout: FrictionLayout, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Iterator[Mode]:
     """Every mode: `faces` closed or open, `resting` frictions sticking or sliding either way, the others `slipping`.
 
     Modes with the most contacts and the most sticking frictions come first.
     """
-    pressed = sorted({row for row in own.normals if row is not None and row < own.m})
+    pressed = sorted({row for row in layout.normals if row is not None and row < layout.m})
     for closed in sorted(_subsets(faces), key=lambda c: -len(c)):
         options: list[list[FrictionState]] = []
-        for i in range(own.count):
-            face, row = own.face_of(i), own.normals[i]
+        for i in range(layout.count):
+            face, row = layout.face_of(i), layout.normals[i]
             signs = (1, -1) if row in pressed else (1,)
             if face is not None and face not in closed:
                 options.append([FrictionState(OFF)])
-            elif own.smooth[i]:
-                options.append([FrictionState(SLIP, (0.0,) * own.parts[i], s) for s in signs])
-            elif i in resting and own.parts[i] == 1:
+            elif layout.smooth[i]:
+                options.append([FrictionState(SLIP, (0.0,) * layout.parts[i], s) for s in signs])
+            elif i in resting and layout.parts[i] == 1:
                 options.append([FrictionState(STICK), *(FrictionState(SLIP, (u,), s) for s in signs for u in (1.0, -1.0))])
             elif i in resting:
-                options.append([FrictionState(STICK), *(FrictionState(SLIP, (0.0,) * own.parts[i], s, True) for s in signs)])
+                options.append([FrictionState(STICK), *(FrictionState(SLIP, (0.0,) * layout.parts[i], s, True) for s in signs)])
             else:
                 options.append([FrictionState(SLIP, slipping[i], s) for s in signs])
         for frictions in _most_sticking_first(options):
-            if _one_sign(own, frictions):
+            if _one_sign(layout, frictions):
                 yield Mode(tuple(sorted(closed)), frictions)
 
 

@@ -41,7 +41,7 @@ class _Contacts:
 
     @staticmethod
     def of(problem: Problem, rows: Sequence[int], sliding: Mode) -> _Contacts:
-        m = problem.own.m
+        m = problem.layout.m
         W, r = problem.columns(sliding)
         right, targets = np.column_stack([r, W[:, rows]]), np.zeros((m, 1 + len(rows)))
         targets[:, 0] = -problem.c[:m]
@@ -69,7 +69,7 @@ def _forces(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]], mu: Array
 ) -> list[tuple[float, Array]]:
     """The reaction of each face as (Λ, ()), and (bound, λ) of each resting friction, after many sweeps."""
-    layout = problem.own
+    layout = problem.layout
     rows = [*(layout.m + f for f in faces), *(row for i in resting for row in layout.own_rows(i))]
     states = (FrictionState(SLIP, slipping[i]) if i in slipping else FrictionState(STICK) for i in range(layout.count))
     sliding = Mode(tuple(faces), tuple(states))
@@ -118,7 +118,7 @@ def _proposed_mode(
         stuck = size < (1 - margin) * limit or size == 0
         return FrictionState(STICK) if stuck else FrictionState(SLIP, tuple((-force / size).tolist()), 1, len(force) > 1)
 
-    return chosen(problem.own, closed, slipping, decided)
+    return chosen(problem.layout, closed, slipping, decided)
 
 
 __all__ = ["proposals"]

@@ -56,7 +56,7 @@ def decide(
         motions = _beyond_ties(motions) or motions
     if len(motions) > 1 and not _sticking_favoured(problem, resting):
         faces = tuple(sorted({f for motion in motions for f in motion[0].mode.closed}))
-        pressing = Mode(faces, (FrictionState(OFF),) * problem.own.count)
+        pressing = Mode(faces, (FrictionState(OFF),) * problem.layout.count)
         if dependent(problem, pressing):
             raise UndeterminedFriction(
                 "normal reactions are not unique, and so neither is a motion with friction"
@@ -70,7 +70,7 @@ def decide(
     alike = [answer for motion in motions for answer in motion] if _sticking_favoured(problem, resting) else motions[0]
     chosen = _lasting(alike, ahead)
     idle = dependent(problem, chosen.mode)
-    frictions = tuple(_signed(problem.own, friction, i, chosen.lam) for i, friction in enumerate(chosen.mode.frictions))
+    frictions = tuple(_signed(problem.layout, friction, i, chosen.lam) for i, friction in enumerate(chosen.mode.frictions))
     return replace(chosen, mode=Mode(chosen.mode.closed, frictions, idle))
 
 
@@ -85,10 +85,10 @@ def _signed(layout: FrictionLayout, friction: FrictionState, i: int, lam: Array)
 def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> list[Answer]:
     """Solutions that satisfy every condition of the problem: all of them if there are few modes, otherwise those of one."""
     accepted: list[Answer] = []
-    pairs = sum(problem.own.parts[i] > 1 for i in resting)
+    pairs = sum(problem.layout.parts[i] > 1 for i in resting)
     too_many = 2 ** len(faces) * 3 ** len(resting) > CHOICES_TRIED or pairs > 1
     guesses = _proposals(problem, faces, resting, slipping) if too_many else []
-    for mode in chain(guesses, choices(problem.own, faces, resting, slipping)):
+    for mode in chain(guesses, choices(problem.layout, faces, resting, slipping)):
         accepted += [answer for answer in problem.solutions(mode, resting, faces) if answer.consistent]
         if too_many and accepted:
             break
@@ -102,17 +102,17 @@ def consistent(problem: Problem, faces: Sequence[int], resting: Sequence[int], s
 
 def _proposals(problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict) -> Iterator[Mode]:
     """Modes to try: all that may stick sticks; then Lemke's method where it applies, otherwise projection onto the cones."""
-    yield next(choices(problem.own, faces, resting, slipping))
+    yield next(choices(problem.layout, faces, resting, slipping))
     by_lemke = proposed(problem, faces, resting, slipping)
     if by_lemke is not None:
         yield by_lemke
-    if by_lemke is None or any(problem.own.parts[i] > 1 for i in resting):
+    if by_lemke is None or any(problem.layout.parts[i] > 1 for i in resting):
         yield from proposals(problem, faces, resting, slipping)
 
 
 def _variants(problem: Problem, answer: Answer, faces: Sequence[int], resting: Sequence[int]) -> Iterator[Mode]:
     """The alternatives to the mode of a solution where it is tied; pairs without unique reactions yield together."""
-    layout, mode, yielding = problem.own, answer.mode, answer.yielding
+    layout, mode, yielding = problem.layout, answer.mode, answer.yielding
     if yielding is not None and (exact := refined(problem, yielding)) is not None:
         yield exact
     loose = [f for f in faces if layout.m + f in answer.ties]
@@ -182,7 +182,7 @@ def _lasting(answers: list[Answer], ahead: Callable[[Mode, float], float]) -> An
 
 def dependent(problem: Problem, mode: Mode) -> tuple[int, ...]:
     """Rows of a mode that are implied by the rows before them."""
-    rows = mode.rows(problem.own)
+    rows = mode.rows(problem.layout)
     inertia = np.where(np.diag(problem.M) > 0, np.diag(problem.M), np.inf)
     scale = 1 / np.sqrt(inertia)
     scale = np.where(scale > 0, scale, scale.max(initial=1.0) or 1.0)

@@ -47,7 +47,7 @@ class Beginning:
 
     @staticmethod
     def of(problem: Problem, mode: Mode, begin: Sequence[int]) -> Beginning:
-        layout = problem.own
+        layout = problem.layout
         undirected = with_frictions(mode, {i: mode.frictions[i]._replace(u=(0.0, 0.0)) for i in begin})
         W, r = problem.columns(undirected)
         mode_rows, rows = mode.rows(layout), [row for i in begin for row in layout.own_rows(i)]
@@ -152,7 +152,7 @@ def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
     if _beyond_angles(problem, mode, begin):
         return Ways(problem, mode, tuple(begin)).every()
     beginning = Beginning.of(problem, mode, begin)
-    sizes = problem.scale[1][[problem.own.own_rows(i)[0] for i in begin]]
+    sizes = problem.scale[1][[problem.layout.own_rows(i)[0] for i in begin]]
     if len(begin) == 1:
         angles = [np.array([theta]) for theta in beginning.parallel(0, np.zeros(1))]
     else:
@@ -177,14 +177,14 @@ def refined(problem: Problem, mode: Mode) -> Mode | None:
 
 def _beyond_angles(problem: Problem, mode: Mode, begin: Sequence[int]) -> bool:
     """Whether a three-dimensional slip begins, or reactions are not affine in the forces of the pairs."""
-    loaded = any(problem.own.loads[i] for i, friction in enumerate(mode.frictions) if friction.state == SLIP)
-    return loaded or problem.law is not None or any(problem.own.parts[i] > 2 for i in begin)
+    loaded = any(problem.layout.loads[i] for i, friction in enumerate(mode.frictions) if friction.state == SLIP)
+    return loaded or problem.law is not None or any(problem.layout.parts[i] > 2 for i in begin)
 
 
 def _against_stick(problem: Problem, mode: Mode, begin: Sequence[int]) -> Array:
     """Angles opposite to the forces that would make them stick."""
     force = problem.solve(with_frictions(mode, {i: FrictionState(STICK) for i in begin})).force
-    forces = [force[problem.own.columns(i)] for i in begin]
+    forces = [force[problem.layout.columns(i)] for i in begin]
     return np.array([np.arctan2(-y, -x) for x, y in forces])
 
 

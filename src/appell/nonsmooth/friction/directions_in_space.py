@@ -73,7 +73,7 @@ class Ways:
         if not answer.solvable:
             return None
         y = self.problem.J @ answer.x + self.problem.c
-        return [y[self.problem.own.own_rows(i)] for i in self.begin]
+        return [y[self.problem.layout.own_rows(i)] for i in self.begin]
 
     def across(self, u: Sequence[Array], axes: Sequence[Array]) -> Array | None:
         """Components of y along given axes of each friction, concatenated."""
@@ -111,7 +111,7 @@ class Ways:
 
     @property
     def sizes(self) -> list[float]:
-        rows = [self.problem.own.own_rows(i)[0] for i in self.begin]
+        rows = [self.problem.layout.own_rows(i)[0] for i in self.begin]
         return self.problem.scale[1][rows].tolist()
 
     def _turned(self, u: Sequence[Array], turn: Array) -> list[Array]:
@@ -128,7 +128,7 @@ class Ways:
         force = self.problem.solve(stuck).force
         directions = []
         for i in self.begin:
-            opposite = -force[self.problem.own.columns(i)]
+            opposite = -force[self.problem.layout.columns(i)]
             size = float(np.linalg.norm(opposite))
             directions.append(opposite / size if size > 0 and np.isfinite(size) else np.eye(len(opposite))[0])
         return directions

@@ -86,9 +86,9 @@ class FrictionInstant:
     slip: Array
     sizes: Array
 
-    def direction(self, own: FrictionLayout, i: int) -> tuple[float, ...]:
+    def direction(self, layout: FrictionLayout, i: int) -> tuple[float, ...]:
         """s/|s| of friction i."""
-        s = self.slip[own.columns(i)]
+        s = self.slip[layout.columns(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
 
@@ -127,7 +127,7 @@ def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
 def enter(course: ModeCourse, time: float, mode: Mode) -> None:
     """Enters a mode at a time, and forgets what was known in the previous one."""
     memory, trace = course.friction, course.trace
-    memory.answer, trace.decided_with, memory.level = None, course.p, np.zeros(course.own.count)
+    memory.answer, trace.decided_with, memory.level = None, course.p, np.zeros(course.layout.count)
     trace.enter(mode, time)
 
 
@@ -136,7 +136,7 @@ def answer_here(course: ModeCourse) -> Answer:
     memory = course.friction
     if memory.answer is None:
         instant = friction_instant(course)
-        mode = course.mode.directed(course.own, instant.slip)
+        mode = course.mode.directed(course.layout, instant.slip)
         memory.answer = instant.problem.checked(instant.problem.solve(mode), (), mode.closed)
     return memory.answer
 
@@ -150,7 +150,7 @@ def numbers_of(course: ModeCourse, mode: Mode) -> Array:
     """The parameters, followed by the numbers that encode a mode."""
     memory = course.friction
     if memory.numbers is None or memory.numbers[0] is not mode:
-        memory.numbers = mode, np.append(course.p, mode.data(course.own))
+        memory.numbers = mode, np.append(course.p, mode.data(course.layout))
     return memory.numbers[1]
 
 
@@ -177,7 +177,7 @@ def friction_instant(course: ModeCourse, t: float | None = None, z: Array | None
 
 def _check(course: ModeCourse, blocks: dict[str, Array], problem: Problem) -> None:
     """Refuses coefficients and limits that are negative by more than at a bend: 0.3 |x − 1| where the side of x − 1 changes."""
-    layout = course.own
+    layout = course.layout
     for i, name in enumerate(course.names):
         mu, static = float(blocks["mu"][i]), float(blocks["mu_static"][i])
         size = float(problem.scale[0][layout.own_rows(i)].max()) if layout.limited(i) else 1.0
@@ -222,14 +222,14 @@ def step_of(course: ModeCourse, mode: Mode) -> float:
 
 def at_rest(course: ModeCourse, here: FrictionInstant, i: int) -> bool:
     """Whether a slip is zero to rounding."""
-    columns = course.own.columns(i)
+    columns = course.layout.columns(i)
     size = max(float(here.sizes[columns].max()), float(course.friction.speed[columns].max()) if course.trace.modes else 0.0)
     return bool(slip_rests(np.linalg.norm(here.slip[columns]), size))
 
 
 def stop_slips(course: ModeCourse, resting: list[int], faces: list[int]) -> bool:
     """v += Δv, the smallest in the kinetic metric that removes the slip of resting frictions; returns whether there was any."""
-    layout, instant = course.own, friction_instant(course)
+    layout, instant = course.layout, friction_instant(course)
     rows = [row for i in resting for row in layout.own_rows(i)]
     slip = instant.slip[[row - layout.m - layout.faces for row in rows]]
     if not np.any(slip):

@@ -45,18 +45,18 @@ class Saddle(NamedTuple):
 class FrictionFlow:
     """The flow of z = (q, v, watched, dissipated, work) with p = (parameters, mode)."""
 
-    def __init__(self, system: System, form: NormalForm, own: FrictionLayout, slips: Slips):
-        self.form, self.own, self.slips, self.mode = form, own, slips, ModeNumbers(own)
+    def __init__(self, system: System, form: NormalForm, layout: FrictionLayout, slips: Slips):
+        self.form, self.layout, self.slips, self.mode = form, layout, slips, ModeNumbers(layout)
         self.base = FlowState.full(form)
         extra = symbols("w", self.watched + 2)
         self.state = FlowState(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
         self.given = ReactionForces.of(form, slips)
-        self.terms = [CoulombTerms.of(system, form, own, slips, self.mode, i) for i in range(own.count)]
+        self.terms = [CoulombTerms.of(system, form, layout, slips, self.mode, i) for i in range(layout.count)]
 
     @property
     def watched(self) -> int:
         """Number of integrated quantities that guards read: one for each row, and the bound of each friction."""
-        return self.own.rows + self.own.count
+        return self.layout.rows + self.layout.count
 
     @cached_property
     def inputs(self) -> dict[str, Shaped]:
@@ -66,7 +66,7 @@ class FrictionFlow:
     @cached_property
     def columns(self) -> tuple[Value, Value]:
         """W with the columns of sliding frictions, and r with the forces of those that have limits."""
-        layout, mode, W, r = self.own, self.mode, Value(self.given.W), self.given.r
+        layout, mode, W, r = self.layout, self.mode, Value(self.given.W), self.given.r
         for i, terms in enumerate(self.terms):
             push = self.given.W[:, layout.own_rows(i)] @ terms.u
             if layout.loads[i]:
@@ -103,7 +103,7 @@ class FrictionFlow:
 
     def saddle(self) -> Saddle | None:
         """K y = b and the guards as functions of y; None where forces or loads contain multipliers nonlinearly."""
-        form, layout, act = self.form, self.own, self.mode.act
+        form, layout, act = self.form, self.layout, self.mode.act
         if self.given.F is not None or layout.loaded:
             return None
         W, r = self.columns
@@ -116,7 +116,7 @@ class FrictionFlow:
 
     def _friction_guards(self, i: int, lam: Value) -> tuple[Value, Value, Value, Value]:
         """Guards of one friction: σΛ of the constraint that loads it, μ or F, μ_s|Λ_N| − |λ|, and u·s, or |s| of a pair."""
-        layout, terms, s = self.own, self.terms[i], self.slips.s[self.own.columns(i)]
+        layout, terms, s = self.layout, self.terms[i], self.slips.s[self.layout.columns(i)]
         row = layout.normals[i]
         presses = self.mode.sign[i] * lam[row] if row is not None and row < layout.m else Value(1)
         holds = terms.bound(lam, static=True) - _length(take(lam, layout.own_rows(i)))
@@ -139,14 +139,14 @@ class FrictionFlow:
 
     def friction_forces(self, lam: Value) -> Value:
         """λ of the frictions, (parts,)."""
-        layout, mode = self.own, self.mode
+        layout, mode = self.layout, self.mode
         return column(*(
             take(lam, layout.own_rows(i)) - mode.slide[i] * terms.bound(lam) * terms.u for i, terms in enumerate(self.terms)
         ))  # fmt: skip
 
     def pushed(self, lam: Value) -> Value:
         """Forces (nv,) of sliding frictions under loads of several reactions."""
-        layout, forces = self.own, zeros(self.form.nv)
+        layout, forces = self.layout, zeros(self.form.nv)
         for i, terms in enumerate(self.terms):
             if layout.loads[i]:
                 forces -= self.mode.slide[i] * terms.bound(lam) * (self.given.W[:, layout.own_rows(i)] @ terms.u)
@@ -154,14 +154,14 @@ class FrictionFlow:
 
     def function(self, name: str, finish: Any) -> Function:
         """`finish` applied to the solution of the saddle point, or of the law where forces are nonlinear in the multipliers."""
-        law = self.given.law(self.own, self.form.nv + self.own.rows, self.friction_forces, self.pushed)
+        law = self.given.law(self.layout, self.form.nv + self.layout.rows, self.friction_forces, self.pushed)
         if law is None:
             return solved(name, self.inputs, self.blocks, finish, Policy(LU))
         return law_solved(name, self.inputs, self.blocks, law, finish, Policy(LU))
 
     def rates(self, x: Value, lam: Value) -> dict[str, Shaped]:
         """ż."""
-        form, layout, mode, v = self.form, self.own, self.mode, self.base.v
+        form, layout, mode, v = self.form, self.layout, self.mode, self.base.v
         a, friction = take(x, range(form.nv)), self.friction_forces(lam)
         power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, take(lam, range(layout.m))])
         rows = column(take(lam, range(layout.m + layout.faces)), friction)
@@ -177,7 +177,7 @@ class FrictionFlow:
 
     def seen(self, x: Value, lam: Value) -> dict[str, Shaped]:
         """Everything that guards read."""
-        form, layout, slips = self.form, self.own, self.slips
+        form, layout, slips = self.form, self.layout, self.slips
         a, K, F, count = take(x, range(form.nv)), sum(layout.parts), layout.faces, layout.count
         return {
             "a": (a, (form.nv,)),
@@ -193,7 +193,7 @@ class FrictionFlow:
         }
 
     def flow(self) -> Flow:
-        form, layout, mode, state = self.form, self.own, self.mode, self.state
+        form, layout, mode, state = self.form, self.layout, self.mode, self.state
         return Flow(
             rhs=self.function("flow", self.rates),
             expand=make_fn("expand", self.inputs, {"q": (state.q, (form.nq,)), "v": (state.v, (form.nv,))}),

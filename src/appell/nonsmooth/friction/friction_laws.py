@@ -51,7 +51,7 @@ STEPS_BEFORE_DOUBT = 3
 def arrive(course: ModeCourse) -> None:
     """Finds the mode at the start unless it is known; compiled steps find it where it is clear."""
     trace, steps = course.trace, course.friction.steps
-    if not trace.modes and steps is not None and not course.own.faces and steps.arrive():
+    if not trace.modes and steps is not None and not course.layout.faces and steps.arrive():
         return
     if trace.modes and trace.broken is not None:
         _after_jump(course, trace.broken)
@@ -74,7 +74,7 @@ def _after_jump(course: ModeCourse, p0: Array) -> None:
     slip, sizes, q, v = instant.slip, instant.sizes, course.trace.z[:nq].copy(), course.trace.z[nq : nq + nv].copy()
     _, blocks = course.loop.functions.problem(course.trace.t, q, v, p0, ACCELERATIONS_VANISHING**2 * course.friction.largest)
     jumps = np.abs(slip - blocks["s"]) > SLIP_AT_REST * (sizes + blocks["s_size"])
-    jumped = {i for i in range(course.own.count) if jumps[course.own.columns(i)].any()}
+    jumped = {i for i in range(course.layout.count) if jumps[course.layout.columns(i)].any()}
     landed = strike(course, at, at.approaching) if at.approaching else set()
     after, struck = course.faces(), bool(at.approaching)
     closed = {i for i in course.mode.closed if i in after.on() and face_stays(after.g_d[i], after.slow[i])}
@@ -119,7 +119,7 @@ def pass_on(course: ModeCourse, ending: Ending, _: int) -> None:
 
 def stop(course: ModeCourse, i: int) -> bool:
     """Whether a slip has vanished; the slip of a pair may pass zero without stopping."""
-    if course.own.parts[i] == 1 or pair_stops(course, i):
+    if course.layout.parts[i] == 1 or pair_stops(course, i):
         return True
     course.friction.level[i] = 0.0
     return False
@@ -154,7 +154,7 @@ def _settle(
     closed: faces that stay in contact if they can; stopped: a friction whose slip has vanished. After an impact (struck)
     sticking frictions may slide, and so may those whose slip has `jumped`.
     """
-    trace, layout = course.trace, course.own
+    trace, layout = course.trace, course.layout
     at = course.faces()
     faces = sorted({i for i in (*closed, *at.on()) if abs(at.g_d[i]) <= at.slow[i] or i in closed})
     instant = friction_instant(course)
@@ -187,7 +187,7 @@ def _remove_rates(course: ModeCourse) -> None:
 
     These are the impulses of the bounces that are no longer simulated, in addition to the reactions of the contact.
     """
-    at, layout, instant = course.faces(), course.own, friction_instant(course)
+    at, layout, instant = course.faces(), course.layout, friction_instant(course)
     problem, mode = instant.problem, course.mode.directed(layout, instant.slip)
     if not any(rate_is_left(at.g_d[f], at.slow[f]) for f in mode.closed):
         return
@@ -210,7 +210,7 @@ def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
     free = answer.free
     if not free.shape[1] or not matters(problem, answer):
         return
-    layout, system = course.own, course.loop.system
+    layout, system = course.layout, course.loop.system
     normals = [c.name for c in (*system.constraints, *system.unilateral)]
     rows = [(row, normals[row]) for row in range(layout.m + layout.faces)]
     rows += [(row, name) for i, name in enumerate(course.names) for row in layout.own_rows(i)]
@@ -240,7 +240,7 @@ def _slack(course: ModeCourse, mode: Mode, t: float, z: Array, resting: list[int
     """The slack of a mode at a state; −∞ where it has no solution."""
     try:
         instant = friction_instant(course, t, z)
-        problem, mode = instant.problem, mode.directed(course.own, instant.slip)
+        problem, mode = instant.problem, mode.directed(course.layout, instant.slip)
         mode = refined(problem, mode) or mode  # pairs that begin to slide take the directions of that time
         answer = problem.checked(problem.solve(mode), resting, faces)
     except (AppellError, np.linalg.LinAlgError):

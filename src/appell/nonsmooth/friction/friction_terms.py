@@ -84,23 +84,23 @@ class ReactionForces:
             block_matrix([[W, form["g_v"].T, slips.D.T]]), pull + rest - form["h"], open_forces.lam, F, places
         )
 
-    def law(self, own: FrictionLayout, n: int, friction_forces: Any, pushed: Any) -> Law | None:
+    def law(self, layout: FrictionLayout, n: int, friction_forces: Any, pushed: Any) -> Law | None:
         """The nonlinear law of a saddle point with n velocities, as a function of its multipliers.
 
         friction_forces: multipliers → λ of the frictions. pushed: multipliers → forces (nv,) of frictions that slide under
         several.
         """
-        if self.F is None and not own.loaded:
+        if self.F is None and not layout.loaded:
             return None
-        lam = symbols("lam_rows", own.rows)
+        lam = symbols("lam_rows", layout.rows)
         forces = pushed(lam)
         if self.F is not None:
-            F = substitute(self.F, [self.lam], [column(take(lam, range(own.m + own.faces)), friction_forces(lam))])
+            F = substitute(self.F, [self.lam], [column(take(lam, range(layout.m + layout.faces)), friction_forces(lam))])
             for k, i in enumerate(self.places):
                 forces[i] += F[k]
         places = tuple(sorted({i for i, _ in pattern(jacobian(forces, lam))} | set(self.places)))
         F = take(forces, places)
-        return Law(lam, tuple(used(F, lam)), places, F, False, zeros(n), zeros(n, own.rows), True)
+        return Law(lam, tuple(used(F, lam)), places, F, False, zeros(n), zeros(n, layout.rows), True)
 
     def at(self, form: NormalForm) -> tuple[Value, Value]:
         """(F, ∂F/∂λ) at all velocities, (nv,) and (nv, R)."""
@@ -125,9 +125,9 @@ class ReactionForces:
 class ModeNumbers:
     """The numbers of a mode, as graph symbols."""
 
-    def __init__(self, own: FrictionLayout):
-        self.all = symbols("mode", own.data)
-        edges = np.cumsum([0, own.rows, own.count, own.count, own.count, sum(own.parts)])
+    def __init__(self, layout: FrictionLayout):
+        self.all = symbols("mode", layout.data)
+        edges = np.cumsum([0, layout.rows, layout.count, layout.count, layout.count, sum(layout.parts)])
         block = lambda k: self.all[int(edges[k]) : int(edges[k + 1])]
         self.act, self.slide, self.sign, self.fixed, self.direction = (block(k) for k in range(5))
 
@@ -181,18 +181,18 @@ class CoulombTerms:
     loads: tuple[Value, Value] | None  # L, sliding and at rest
 
     @staticmethod
-    def of(system: System, form: NormalForm, own: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> CoulombTerms:
-        fr, s, direction = system.frictions[i], slips.s[own.columns(i)], mode.direction[own.columns(i)]
+    def of(system: System, form: NormalForm, layout: FrictionLayout, slips: Slips, mode: ModeNumbers, i: int) -> CoulombTerms:
+        fr, s, direction = system.frictions[i], slips.s[layout.columns(i)], mode.direction[layout.columns(i)]
         if fr.regularise is not None:
             u, speed = regularised(form, fr, s), (s.T @ s + SPEED_OFFSET**2) ** 0.5
-        elif own.parts[i] == 1:
+        elif layout.parts[i] == 1:
             u, speed = direction, direction * s
         else:
             speed = (s.T @ s + SPEED_OFFSET**2) ** 0.5
             u = mode.fixed[i] * direction + (1 - mode.fixed[i]) * s / speed
-        lam = symbols("lam_load", own.rows)
+        lam = symbols("lam_load", layout.rows)
         return CoulombTerms(
-            u, *bounds(form, fr, speed), own.normals[i], mode.sign[i], lam, load(system, form, i, speed, lam)
+            u, *bounds(form, fr, speed), layout.normals[i], mode.sign[i], lam, load(system, form, i, speed, lam)
         )  # fmt: skip
 
     def bound(self, lam: Value, *, static: bool = False) -> Value:

@@ -53,12 +53,12 @@ class ModeGuard(NamedTuple):
     kind: Ending
     number: int = 0
 
-    def bound_index(self, own: FrictionLayout) -> int | None:
+    def bound_index(self, layout: FrictionLayout) -> int | None:
         """Its position among the guards with interval bounds (`FrictionFlow.guards`): faces, then frictions; or None."""
         if self.kind in (HIT, LEAVE):
-            return (HIT, LEAVE).index(self.kind) * own.faces + self.number
+            return (HIT, LEAVE).index(self.kind) * layout.faces + self.number
         if self.kind in (KINK, SIGN, BREAK, STOP):
-            return 2 * own.faces + (KINK, SIGN, BREAK, STOP).index(self.kind) * own.count + self.number
+            return 2 * layout.faces + (KINK, SIGN, BREAK, STOP).index(self.kind) * layout.count + self.number
         return None
 
 
@@ -66,7 +66,7 @@ class ModeGuard(NamedTuple):
 class GuardWatch:
     """The guards of a mode. force_size: scales of the multipliers, (R,). margin, jam: (t (k,), z (k, nz)) → values (k,)."""
 
-    own: FrictionLayout
+    layout: FrictionLayout
     mode: Mode
     force_size: Array
     atol: float
@@ -79,27 +79,27 @@ class GuardWatch:
 
     @staticmethod
     def of(
-        own: FrictionLayout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
+        layout: FrictionLayout, mode: Mode, force_size: Array, atol: float, speed: Array, level: Array, margin: Any, jam: Any
     ) -> GuardWatch:
         """The guards that a mode requires."""
-        guards = [ModeGuard(HIT, f) for f in range(own.faces) if f not in mode.closed]
+        guards = [ModeGuard(HIT, f) for f in range(layout.faces) if f not in mode.closed]
         if margin is None:
-            guards += [ModeGuard(LEAVE, f) for f in mode.closed if own.m + f not in mode.idle]
+            guards += [ModeGuard(LEAVE, f) for f in mode.closed if layout.m + f not in mode.idle]
         for i, friction in enumerate(mode.frictions):
-            row = own.normals[i]
-            if friction.state == SLIP and row is not None and row < own.m:
+            row = layout.normals[i]
+            if friction.state == SLIP and row is not None and row < layout.m:
                 guards.append(ModeGuard(KINK, i))
             if friction.state == SLIP:
                 guards.append(ModeGuard(SIGN, i))
-                guards += [ModeGuard(ZERO, row) for row in own.loads[i] if ModeGuard(ZERO, row) not in guards]
-            if friction.state == SLIP and not own.smooth[i] and not friction.fixed:
+                guards += [ModeGuard(ZERO, row) for row in layout.loads[i] if ModeGuard(ZERO, row) not in guards]
+            if friction.state == SLIP and not layout.smooth[i] and not friction.fixed:
                 guards.append(ModeGuard(STOP, i))
             if friction.state == STICK and margin is None:
                 guards.append(ModeGuard(BREAK, i))
-        guards += [ModeGuard(DRIFT, row) for row in mode.idle if row >= own.m]
+        guards += [ModeGuard(DRIFT, row) for row in mode.idle if row >= layout.m]
         guards += [ModeGuard(HOLD)] if margin else []
         guards += [ModeGuard(JAM)] if jam else []
-        return GuardWatch(own, mode, force_size, atol, speed, level, margin, jam, tuple(guards))
+        return GuardWatch(layout, mode, force_size, atol, speed, level, margin, jam, tuple(guards))
 
     def shared(self) -> list[tuple[int, float]]:
         """Positions and noise of the guards of non-unique reactions.
@@ -107,7 +107,7 @@ class GuardWatch:
         While some distribution of the load keeps all of them positive, the margin is positive too. Where one of them falls, the
         margin is computed.
         """
-        layout, mode = self.own, self.mode
+        layout, mode = self.layout, self.mode
         guards = [ModeGuard(LEAVE, f) for f in mode.closed]
         guards += [ModeGuard(BREAK, i) for i, friction in enumerate(mode.frictions) if friction.state == STICK]
         row = lambda guard: layout.m + guard.number if guard.kind == LEAVE else layout.own_rows(guard.number)[0]
@@ -116,7 +116,7 @@ class GuardWatch:
 
     def zero(self, guard: ModeGuard) -> float:
         """The watched quantity where the guard is zero: the slip at which a pair stops; just below 0 for a coefficient."""
-        layout, (kind, i) = self.own, guard
+        layout, (kind, i) = self.layout, guard
         if kind == STOP and layout.parts[i] > 1:
             return float(self.level[i])
         if kind == SIGN:
@@ -139,7 +139,7 @@ class GuardWatch:
 
     def _guard_values(self, guard: ModeGuard, t: Array, z: Array, out: Out) -> tuple[Array, Any]:
         """The values of one guard, (k,), and their rounding noise."""
-        layout, (kind, i) = self.own, guard
+        layout, (kind, i) = self.layout, guard
         if kind == HIT:
             noise = gap_noise(out["g"][:, i], out["g_scale"][:, i], out["g_d"][:, i], t, GAP_FLOOR * self.atol)
             return out["g"][:, i], noise
@@ -166,7 +166,7 @@ class GuardWatch:
 
     def _drift(self, row: int, out: Out) -> Array:
         """How much further a row that is implied by others may be violated, (k,)."""
-        layout = self.own
+        layout = self.layout
         if row < layout.m + layout.faces:
             f = row - layout.m
             return ROW_DRIFTED * (out["g_scale"][:, f] + self.atol) - np.abs(out["g"][:, f])
@@ -192,7 +192,7 @@ def crossings(watch: GuardWatch, values: Array, noise: Array, grid: NDArray[np.i
     candidates = []
     for j, guard in enumerate(watch.guards):
         y, eps = values[:, j], noise[:, j]
-        pair = guard.kind == STOP and watch.own.parts[guard.number] > 1
+        pair = guard.kind == STOP and watch.layout.parts[guard.number] > 1
         risen = np.maximum.accumulate(y > eps)
         falls = np.flatnonzero((y[1:] < 0) & (risen[:-1] | (y[1:] < -GUARD_UNRISEN * eps[1:]))) + 1
         end = int(falls[0]) if len(falls) else len(y)

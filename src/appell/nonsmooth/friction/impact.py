@@ -55,7 +55,7 @@ class ImpactProblem:
 
     def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
         """One impact on the faces `hits` while resting on others."""
-        layout, faces = self.problem.own, sorted({*hits, *resting})
+        layout, faces = self.problem.layout, sorted({*hits, *resting})
         c = self.rates.copy()
         c[: layout.m + layout.faces] = 0.0
         for f in faces:
@@ -65,7 +65,7 @@ class ImpactProblem:
 
     def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
         """Compression, then expansion, of several contacts at once."""
-        layout, faces = self.problem.own, sorted({*hits, *resting})
+        layout, faces = self.problem.layout, sorted({*hits, *resting})
         c = self.rates.copy()
         c[: layout.m] = 0.0
         compression = self._phase(self._impulse_problem(c), faces)
@@ -84,19 +84,19 @@ class ImpactProblem:
         """The problem of impulses: there are no finite forces, and frictions with limits bear no impulses."""
         state = self.problem
         mu = np.array([0.0 if self._bears_no_impulses(i) else mu for i, mu in enumerate(state.mu)])
-        return Problem(state.own, state.M, np.zeros(len(state.M)), state.J, state.W, c, mu, mu, load=state.load)
+        return Problem(state.layout, state.M, np.zeros(len(state.M)), state.J, state.W, c, mu, mu, load=state.load)
 
     def _bears_no_impulses(self, i: int) -> bool:
         """Whether friction i bears no impulses: one with a limit, unless the limit grows with the reactions."""
-        layout = self.problem.own
+        layout = self.problem.layout
         return layout.normals[i] is None and not layout.impulsive[i]
 
     def _phase(self, problem: Problem, faces: Sequence[int], slipping: dict[int, tuple[float, ...]] | None = None) -> Answer:
         """The unique solution of a problem of impulses. slipping: frictions with a given direction (limits, smooth ones)."""
-        layout = self.problem.own
+        layout = self.problem.layout
         if slipping is None:
             slipping = {i: self._towards(i) for i in range(layout.count) if self._bears_no_impulses(i) or layout.smooth[i]}
-        free = [i for i in range(problem.own.count) if i not in slipping]
+        free = [i for i in range(problem.layout.count) if i not in slipping]
         answers = consistent(problem, faces, free, slipping)
         if not answers:
             raise UndeterminedFriction(f"no impulses satisfy Coulomb's law in an impact ({', '.join(self.names)})")
@@ -106,12 +106,12 @@ class ImpactProblem:
 
     def _towards(self, i: int) -> tuple[float, ...]:
         """s/|s| of friction i before the impact."""
-        s = self.rates[self.problem.own.own_rows(i)]
+        s = self.rates[self.problem.layout.own_rows(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
     def _checked(self, dv: Array, lam: Array, friction_impulses: Array) -> FrictionBlow:
         """The impact, unless it gains energy."""
-        layout, J = self.problem.own, self.problem.J
+        layout, J = self.problem.layout, self.problem.J
         self._refuse_loads(lam)
         mean_rates = self.rates + J @ dv / 2
         normal = lam[layout.m : layout.m + layout.faces] * mean_rates[layout.m : layout.m + layout.faces]
@@ -126,7 +126,7 @@ class ImpactProblem:
 
     def _refuse_loads(self, lam: Array) -> None:
         """Raises `UndeterminedFriction` where impulses load a friction whose limit does not define its impulses."""
-        layout, size = self.problem.own, self.problem.scale[0]
+        layout, size = self.problem.layout, self.problem.scale[0]
         pushes = np.abs(lam) / size
         for i, rows in enumerate(layout.loads):
             if rows and not layout.impulsive[i] and pushes[list(rows)].max() > ENERGY_GAINED * pushes.max():
@@ -139,7 +139,7 @@ class ImpactProblem:
 
     def by_process(self, face: int, friction: int, restore: Callable[[Any, float], None]) -> FrictionBlow:
         """An impact on one face with one friction of one component; `restore` ends restitution, see `ImpactLaw.restore`."""
-        layout, p = self.problem.own, self.problem
+        layout, p = self.problem.layout, self.problem
         n, (row,) = layout.m + face, layout.own_rows(friction)
         x = response(p.M, p.J[: layout.m], p.W[:, : layout.m], p.W[:, [n, row]])
         G = p.J[[n, row]] @ x
@@ -161,7 +161,7 @@ class _Expansion:
     """
 
     def __init__(self, problem: Problem, returned: Array):
-        layout = self.own = problem.own
+        layout = self.layout = problem.layout
         self.given = [i for i in range(layout.count) if (n := layout.normals[i]) is not None and returned[n] > 0]
         rows = [row for i in self.given for row in layout.own_rows(i)]
         extended = FrictionLayout(
@@ -179,7 +179,7 @@ class _Expansion:
 
     def _load(self, load: Any) -> Any:
         """The loads of the system's frictions as functions of the multipliers of the extended problem."""
-        layout, extra = self.own, len(self.given)
+        layout, extra = self.layout, len(self.given)
 
         def extended_load(lam: Array, static: bool) -> tuple[Array, Array]:
             L, slope = load(lam[: layout.rows], static)
@@ -189,13 +189,13 @@ class _Expansion:
 
     def slipping(self, impact: ImpactProblem) -> dict[int, tuple[float, ...]]:
         """Frictions that keep their direction: limits of the system, and smooth ones."""
-        layout = self.own
+        layout = self.layout
         directions = {i: impact._towards(i) for i in range(layout.count) if impact._bears_no_impulses(i) or layout.smooth[i]}
         return directions | {layout.count + k: directions[i] for k, i in enumerate(self.given) if i in directions}
 
     def joined(self, force: Array) -> Array:
         """The impulses of the frictions of the system, (parts,)."""
-        layout, extended = self.own, self.problem.own
+        layout, extended = self.layout, self.problem.layout
         impulses = force[: sum(layout.parts)].copy()
         for k, i in enumerate(self.given):
             impulses[layout.columns(i)] += force[extended.columns(layout.count + k)]

@@ -35,7 +35,7 @@ def proposed(
     problem: Problem, faces: Sequence[int], resting: Sequence[int], slipping: dict[int, tuple[float, ...]]
 ) -> Mode | None:
     """A mode of frictions with one component under faces or limits; None for others, or where the method ends on a ray."""
-    layout = problem.own
+    layout = problem.layout
     bilateral = any(row is not None and row < layout.m for row in layout.normals)
     if bilateral or layout.loaded or any(layout.parts[i] > 1 for i in resting):
         return None

@@ -30,14 +30,14 @@ FREE_SHARE = 1e-9
 
 def matters(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers involves faces or frictions."""
-    layout, force_size = problem.own, problem.scale[0]
+    layout, force_size = problem.layout, problem.scale[0]
     pressing = {n for n in layout.normals if n is not None}.union(*layout.loads)
     return involved(answer.free / force_size[:, None], sorted(pressing | set(range(layout.m, layout.rows))))
 
 
 def pressed_freely(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers changes a load of several reactions; the problem is then not convex."""
-    mode, layout = answer.mode, problem.own
+    mode, layout = answer.mode, problem.layout
     rows = sorted({row for i, friction in enumerate(mode.frictions) if friction.state != OFF for row in layout.loads[i]})
     return involved(answer.free / problem.scale[0][:, None], rows)
 
@@ -49,7 +49,7 @@ def involved(free: Array, rows: Sequence[int]) -> bool:
 
 def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
     """The solution with the reactions that lie deepest inside all cones, and its slack."""
-    layout, mode, (force_size, row_size, _) = problem.own, answer.mode, problem.scale
+    layout, mode, (force_size, row_size, _) = problem.layout, answer.mode, problem.scale
     largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
     answer = replace(answer, free=answer.free / np.where(largest > 0, largest, 1.0))  # scales k like the forces
     bilateral = sorted({n for i in mode.sticking if (n := layout.normals[i]) is not None and n < layout.m})
@@ -101,7 +101,7 @@ def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[li
 
     signs: of the constraints that load sticking frictions.
     """
-    layout, mode, free, lam, size = problem.own, answer.mode, answer.free, answer.lam, problem.scale[0]
+    layout, mode, free, lam, size = problem.layout, answer.mode, answer.free, answer.lam, problem.scale[0]
     pressing = [*signs.items(), *((layout.m + f, 1) for f in mode.closed)]
     pressing += [(n, friction.sign) for i, friction in enumerate(mode.frictions)
                  if friction.state == SLIP and (n := layout.normals[i]) is not None and n < layout.m]  # fmt: skip

@@ -44,7 +44,7 @@ NO_DIRECTION = "a two-dimensional slip has no direction in which it can begin"
 def pair_stops(course: ModeCourse, i: int) -> bool:
     """Whether a slow pair stops: it does if sticking would hold. The run is then advanced to where the slip is zero,
     t* = t − s·s/(s·ṡ). Otherwise the slip passes zero without stopping."""
-    instant, layout, mode, trace = friction_instant(course), course.own, course.mode, course.trace
+    instant, layout, mode, trace = friction_instant(course), course.layout, course.mode, course.trace
     problem, s, columns = instant.problem, instant.slip[layout.columns(i)], layout.columns(i)
     moving = mode.directed(layout, instant.slip)
     sticking = with_frictions(moving, {i: moving.frictions[i]._replace(state=STICK, u=())})
@@ -75,7 +75,7 @@ def begin_to_slide(course: ModeCourse) -> None:
     problem = friction_instant(course).problem
     rates = problem.J @ answer_here(course).x + problem.c
     sizes = problem.scale[1]
-    rows = [course.own.own_rows(i) for i in pairs]
+    rows = [course.layout.own_rows(i) for i in pairs]
     at_once = all(np.linalg.norm(rates[of_pair]) > AT_ONCE_SLIDES * sizes[of_pair[0]] for of_pair in rows)
     h = step_of(course, course.mode)
     fraction, intervals = (FIRST_DIRECTION_KEPT, 1) if at_once else (SLIDING_BEGINS, BEGINNING_INTERVALS)
@@ -89,7 +89,7 @@ def begin_to_slide(course: ModeCourse) -> None:
 
 def _slide_interval(course: ModeCourse, pairs: list[int], end: float) -> None:
     """One interval with fixed directions u, parallel to the sum of the slips at its ends; they are found by iteration."""
-    trace, layout, mode = course.trace, course.own, course.mode
+    trace, layout, mode = course.trace, course.layout, course.mode
     slip_before = friction_instant(course).slip
     for _ in range(50):
         task = replace(course.task, t0=trace.t, z0=trace.z, t_end=end, p=np.append(course.p, mode.data(layout)),
@@ -119,7 +119,7 @@ def _slide_interval(course: ModeCourse, pairs: list[int], end: float) -> None:
 
 def _direction_corrections(course: ModeCourse, pairs: list[int], mode: Mode, mean: Array, dt: float) -> list[Array]:
     """Newton's correction of the directions, along their tangents, towards those of the slips `mean`; forces turn as well."""
-    instant, layout = friction_instant(course), course.own
+    instant, layout = friction_instant(course), course.layout
     problem = instant.problem
     rows = [row for i in pairs for row in layout.own_rows(i)]
     acting = mode.acting(layout)
@@ -137,7 +137,7 @@ def _direction_corrections(course: ModeCourse, pairs: list[int], mode: Mode, mea
 
 def _sliding_bound(course: ModeCourse, instant: FrictionInstant, i: int, mode: Mode) -> float:
     """μ|Λ_N| or F of a sliding friction."""
-    lam = instant.problem.solve(mode.directed(course.own, instant.slip)).lam
+    lam = instant.problem.solve(mode.directed(course.layout, instant.slip)).lam
     return instant.problem.bound(i, lam, float(mode.frictions[i].sign), static=False)
 
 

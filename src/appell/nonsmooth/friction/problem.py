@@ -64,7 +64,7 @@ class Answer:
 class Problem:
     """The data of the problem at an instant; `mu`, `mu_static`: coefficients or limits of the frictions."""
 
-    own: FrictionLayout
+    layout: FrictionLayout
     M: Array
     r: Array
     J: Array
@@ -83,7 +83,7 @@ class Problem:
     @cached_property
     def _under_constraints_alone(self) -> tuple[Array, Array]:
         """x under the constraints alone, (nv,), and G = J K Jᵀ, (R, R), where K is the inverse of M on their kernel."""
-        m, right = self.own.m, np.concatenate([self.r[:, None], self.J.T], axis=1)
+        m, right = self.layout.m, np.concatenate([self.r[:, None], self.J.T], axis=1)
         targets = np.zeros((m, right.shape[1]))
         targets[:, 0] = -self.c[:m]
         x = saddle_point(self.M, self.J[:m], self.W[:, :m], right, targets).x
@@ -92,7 +92,7 @@ class Problem:
     @cached_property
     def scale(self) -> tuple[Array, Array, float]:
         """Scales of multipliers and of rows, (R,), (R,), and E = max c²/G, the square of x in the kinetic metric."""
-        m = self.own.m
+        m = self.layout.m
         x, compliance = self._under_constraints_alone
         # reactions of constraints count as forces, too
         loose = response(self.M, self.J[:0], self.W[:, :0], self.r[:, None])[:, 0] if m else x
@@ -104,8 +104,8 @@ class Problem:
         G[:m] = np.maximum(G[:m], unconstrained[:m])
         if not G.all():
             G = np.where(G > 0, G, G.max(initial=0.0) or 1.0)  # a row that nothing moves takes the scale of the others
-        limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.own.count) if self.own.limited(i)
-                  for row in self.own.own_rows(i)]  # fmt: skip
+        limits = [self.mu_static[i] ** 2 * G[row] for i in range(self.layout.count) if self.layout.limited(i)
+                  for row in self.layout.own_rows(i)]  # fmt: skip
         E = max(float((terms**2 / G).max(initial=0.0)), max(limits, default=0.0), self.least, NO_ENERGY)
         return np.sqrt(E / G), np.sqrt(E * G), E
 
@@ -113,8 +113,8 @@ class Problem:
     def blind(self) -> frozenset[int]:
         """Components of slips along which nothing can move (across a wheel in a plane); there is no friction along them."""
         components = set()
-        for i in range(self.own.count):
-            rows = self.own.own_rows(i)
+        for i in range(self.layout.count):
+            rows = self.layout.own_rows(i)
             size = np.linalg.norm(self.J[rows], axis=1)
             largest = int(size.argmax())
             immobile = [k for k in range(len(rows)) if size[k] <= BLIND_SLIP * size[largest] and k != largest]
@@ -130,7 +130,7 @@ class Problem:
     def solve(self, mode: Mode) -> Answer:
         """The solution in a mode, whose rows may be dependent: linear, or by Newton's method under a nonlinear law."""
         answer = self._solve_linear(mode)
-        if self.law is None and not any(self.own.loads[i] for i in mode.sliding):
+        if self.law is None and not any(self.layout.loads[i] for i in mode.sliding):
             return answer
         for _ in range(LAW_NEWTON_STEPS):
             if (linearised := self._affine(answer)) is None:
@@ -145,7 +145,7 @@ class Problem:
 
     def _affine(self, answer: Answer) -> Problem | None:
         """The problem with law and loads linearised at a solution; None where they are not defined there."""
-        linearised, split = self, self.own.m + self.own.faces
+        linearised, split = self, self.layout.m + self.layout.faces
         if self.law is not None:
             lam = np.append(answer.lam[:split], answer.force)
             F, slope = self.law(lam)
@@ -161,7 +161,7 @@ class Problem:
 
     def _solve_linear(self, mode: Mode) -> Answer:
         """The solution in a mode where all forces are affine in the multipliers."""
-        layout, rows = self.own, [row for row in mode.rows(self.own) if row not in self.blind]
+        layout, rows = self.layout, [row for row in mode.rows(self.layout) if row not in self.blind]
         W, r = self.columns(mode)
         x, lam, free, solvable = saddle_point(self.M, self.J[rows], W[:, rows], r, -self.c[rows])
         multipliers, directions = np.zeros(layout.rows), np.zeros((layout.rows, free.shape[1]))
@@ -176,7 +176,7 @@ class Problem:
 
     def columns(self, mode: Mode) -> tuple[Array, Array]:
         """W with the columns of sliding frictions, and r with the forces of limits."""
-        layout, W, r = self.own, self.W.copy(), self.r.copy()
+        layout, W, r = self.layout, self.W.copy(), self.r.copy()
         for i, friction in enumerate(mode.frictions):
             if friction.state != SLIP:
                 continue
@@ -193,7 +193,7 @@ class Problem:
 
     def forces(self, mode: Mode, lam: Array) -> Array:
         """λ of all frictions, (parts,)."""
-        layout = self.own
+        layout = self.layout
         force = lam[layout.m + layout.faces :].copy()
         for i, friction in enumerate(mode.frictions):
             if friction.state == SLIP:
@@ -202,13 +202,13 @@ class Problem:
 
     def _slip_direction(self, i: int, friction: FrictionState) -> Array:
         """u of a sliding friction; |u| < 1 if it is regularised."""
-        return np.array(friction.u) if self.smooth is None or not self.own.smooth[i] else self.smooth[self.own.columns(i)]
+        return np.array(friction.u) if self.smooth is None or not self.layout.smooth[i] else self.smooth[self.layout.columns(i)]
 
     def bound(self, i: int, lam: Array, sign: float, *, static: bool) -> float:
         """μ σ Λ_N, μ L(λ) or F of friction i."""
         size = float((self.mu_static if static else self.mu)[i])
-        row = self.own.normals[i]
-        if self.own.loads[i]:
+        row = self.layout.normals[i]
+        if self.layout.loads[i]:
             assert self.load is not None
             return size * float(self.load(lam, static)[0][i])
         return size if row is None else size * sign * float(lam[row])
@@ -236,7 +236,7 @@ class Problem:
 
     def _slacks(self, answer: Answer, resting: Sequence[int], faces: Sequence[int]) -> tuple[float, tuple[int, ...]]:
         """The smallest slack of all inequalities, in the scales of their rows, and the rows that are tied."""
-        layout, lam, mode = self.own, answer.lam, answer.mode
+        layout, lam, mode = self.layout, answer.lam, answer.mode
         force_size, row_size, _ = self.scale
         rates = self.J @ answer.x + self.c
         values = [(row, lam[row] / force_size[row] if f in mode.closed else rates[row] / row_size[row])

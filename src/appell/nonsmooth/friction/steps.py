@@ -105,7 +105,7 @@ class Steps:
     """The compiled steps of one run."""
 
     def __init__(self, course: ModeCourse):
-        loop, layout = course.loop.compiled, course.own
+        loop, layout = course.loop.compiled, course.layout
         assert loop is not None
         self.course = course
         task = course.task.adjusted(p=np.concatenate([course.p, np.zeros(layout.data)]))
@@ -128,7 +128,7 @@ class Steps:
     def arrive(self) -> bool:
         """Finds the mode at the start and takes the first steps; returns whether the mode was found."""
         self.numbers[:] = 0.0
-        self.numbers[: self.course.own.m] = 1.0
+        self.numbers[: self.course.layout.m] = 1.0
         self.struct.arrives = 1
         self._advance(0)
         mode_found = not self.struct.arrives
@@ -137,7 +137,7 @@ class Steps:
 
     def go(self) -> tuple[Status, ModeGuard | None] | None:
         """Steps as far as one call goes: its status, and the event reached; None where Python has to examine the next step."""
-        self.numbers[:] = self.course.mode.data(self.course.own)
+        self.numbers[:] = self.course.mode.data(self.course.layout)
         status = self._advance(TRIALS_PER_CALL)
         if status is not Status.SWITCH:
             return (Status.OK if status is Status.BUFFER_FULL else status), None
@@ -157,7 +157,7 @@ class Steps:
         for row in self.modes[: struct.n_modes]:
             key = row[1:].tobytes()
             if (mode := self.known.get(key)) is None:
-                mode = self.known[key] = Mode.of(course.own, row[1:])
+                mode = self.known[key] = Mode.of(course.layout, row[1:])
             enter(course, float(row[0]), mode)
         course.friction.level = self.level.copy()
         for time, face, rate_before, rate_after, impulse in self.blows[: struct.n_blows].tolist():

@@ -109,7 +109,7 @@ def _isolating(course: ModeCourse, watch: GuardWatch, values: Array, noise: Arra
 
     times: (steps, STEP_PARTS + 1); states, values and noise of the guards are given there.
     """
-    bounded, layout, n = course.loop.functions.bounded, course.own, course.form.nq + course.form.nv
+    bounded, layout, n = course.loop.functions.bounded, course.layout, course.form.nq + course.form.nv
     assert bounded is not None
     k = bounded.guards.outputs[0].size
     zero, blur = np.zeros(k), np.full((k, len(times)), np.inf)
@@ -180,10 +180,10 @@ def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
     course.friction.speed = np.maximum(course.friction.speed, instant.sizes)
     answer = answer_here(course)
     nonunique = answer.free.shape[1] and matters(problem, answer)
-    slides = [i for i, friction in enumerate(mode.frictions) if friction.state == SLIP and course.own.normals[i] is not None]
+    slides = [i for i, friction in enumerate(mode.frictions) if friction.state == SLIP and course.layout.normals[i] is not None]
     margin, jam = partial(_margins, course) if nonunique else None, partial(_jams, course) if slides else None
     memory, level = course.friction, _levels(course, instant)
-    return GuardWatch.of(course.own, mode, problem.scale[0], memory.atol, memory.speed, level, margin, jam)
+    return GuardWatch.of(course.layout, mode, problem.scale[0], memory.atol, memory.speed, level, margin, jam)
 
 
 def _levels(course: ModeCourse, instant: FrictionInstant) -> Array:
@@ -192,8 +192,8 @@ def _levels(course: ModeCourse, instant: FrictionInstant) -> Array:
     It is set below the slip at the time it is first determined, since a slip that stops falls by less from step to step.
     """
     levels = course.friction.level.copy()
-    for i in range(course.own.count):
-        columns = course.own.columns(i)
+    for i in range(course.layout.count):
+        columns = course.layout.columns(i)
         size = float(course.friction.speed[columns].max())
         levels[i] = pair_level(levels[i], size, np.linalg.norm(instant.slip[columns]))
     course.friction.level = levels
@@ -205,7 +205,7 @@ def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
     margins, guess = [], answer_here(course).lam
     for time, state in zip(t, z, strict=True):
         instant = friction_instant(course, float(time), state)
-        mode = course.mode.directed(course.own, instant.slip)
+        mode = course.mode.directed(course.layout, instant.slip)
         answer = instant.problem.checked(instant.problem.solve(mode), [], list(mode.closed), guess)
         safe = answer.solvable and answer.slack > TIE
         margins.append(-1.0 if not answer.solvable else 1.0 if answer.slack > NEAR_TIE else answer.slack)
@@ -215,7 +215,7 @@ def _margins(course: ModeCourse, t: Array, z: Array) -> Array:
 
 def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
     """Determinant of the saddle point with sliding friction over that without: zero in a Painlevé configuration."""
-    layout, mode, form = course.own, course.mode, course.form
+    layout, mode, form = course.layout, course.mode, course.form
     names = [port.name for port in course.loop.functions.blocks.outputs]
     q, v = z[:, : form.nq], z[:, form.nq : form.nq + form.nv]
     outputs = dict(zip(names, vm_function(course.loop.functions.blocks).batch(t, q, v, course.p), strict=True))
@@ -284,8 +284,8 @@ def _corrected_end(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: 
     outputs = look_in_mode(course, np.array([t]), z[None], course.mode)
     if guard.kind == HIT:
         value, rate = outputs["g"][0, guard.number], outputs["g_d"][0, guard.number]
-    elif guard.kind == STOP and course.own.parts[guard.number] == 1:
-        k = course.own.columns(guard.number).start
+    elif guard.kind == STOP and course.layout.parts[guard.number] == 1:
+        k = course.layout.columns(guard.number).start
         value, rate = outputs["s"][0, k], outputs["s_d"][0, k]
     else:
         return t, z

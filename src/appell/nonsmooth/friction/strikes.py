@@ -33,7 +33,7 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
         impact = _impact(course, at, hits, closed, np.where([i in rests for i in range(len(before))], 0.0, at.restitution))
         after = at.moved(impact.dv).g_d
     for i in hits:
-        course.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(impact.impulses[course.own.m + i]))
+        course.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(impact.impulses[course.layout.m + i]))
     course.move(at.M, impact.dv, impact.lost)
     return set(rests)
 
@@ -42,9 +42,9 @@ def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: 
     """Records a landing on the faces after the bounces that are not simulated, which last 2 ġ/|g̈|/(1 − e)."""
     instant = friction_instant(course)
     problem = instant.problem
-    x = problem.solve(course.mode.directed(course.own, instant.slip)).x if course.trace.modes else at.flight
+    x = problem.solve(course.mode.directed(course.layout, instant.slip)).x if course.trace.modes else at.flight
     for i in faces:
-        row, e = course.own.m + i, float(at.restitution[i])
+        row, e = course.layout.m + i, float(at.restitution[i])
         pressing = -float(problem.J[row] @ x + problem.c[row])
         duration = bouncing_time(float(rates[i]), pressing, e)
         course.friction.bounced[i] = min(course.trace.t + duration, course.task.t_end)
@@ -52,7 +52,7 @@ def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: 
 
 def _impact(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
     """The impact on the faces that are hit, with restitutions e (faces,), by the law that their frictions name."""
-    instant, layout = friction_instant(course), course.own
+    instant, layout = friction_instant(course), course.layout
     problem = instant.problem
     if problem.law is not None:
         raise UndeterminedFriction("an impact: forces that are not affine in the multipliers do not define its impulses")
