@@ -163,4 +163,4 @@ def conditions_on_parameters(seed: int) -> None:
     plan = ap.optimize(*problem, {m: 1.2}, **options, subject_to=[relation])
     assert plan.ok, plan.message
     assert plan.values[m] == pytest.approx(value, rel=1e-6) and plan.objective == pytest.approx(12 * value**2, rel=1e-6)
-    assert len(plan.session.model.coupling.rows) == 1 and not plan.session.model.request.along
+    assert len(plan.session.model.coupling.rows) == 1 and not plan.session.model.request.path_relations

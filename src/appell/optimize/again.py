@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from appell.optimize.between_nodes import excesses, said_between_nodes, stepped_over
+from appell.optimize.between_nodes import excesses, messages_between_nodes, stepped_over
 from appell.optimize.plan import Attempt, ControlTable, MeshStep, MotionPlan
 from appell.optimize.replay import node_times, replay
 
@@ -25,10 +25,10 @@ def plan_again(plan: MotionPlan, start: Any, parameters: Any, since: Any, until:
         violations = [violation for violation in excesses(solution) if violation.largest > tolerance]
         if not any(violation.of_states for violation in violations):
             violations = [*stepped_over(solution, judged.motion, tolerance), *violations]
-        doubts = said_between_nodes(solution, violations, tolerance)
+        doubts = messages_between_nodes(solution, violations, tolerance)
     state_violation = next((violation for violation in violations if violation.of_states), None)
     ok = solution.ok and (judged is None or judged.error <= session.setting.tolerance) and state_violation is None
-    message = solution.word if judge else f"{solution.word}; it was not simulated"
+    message = solution.outcome if judge else f"{solution.outcome}; it was not simulated"
     if judged is not None and solution.ok and not ok:
         close = judged.error <= session.setting.tolerance
         reason = (
@@ -38,7 +38,7 @@ def plan_again(plan: MotionPlan, start: Any, parameters: Any, since: Any, until:
         )
         message = f"{message}, but {reason}; ap.optimize refines its mesh"
     count = sum(len(breaks) - 1 for breaks in solution.transcription.breaks)
-    step = MeshStep(count, solution.objective, np.nan, solution.found.iterations, solution.found.status)
+    step = MeshStep(count, solution.objective, np.nan, solution.output.iterations, solution.output.status)
     t = node_times(solution.planned, session.since)
     values = dict(zip(model.request.unknown, map(float, solution.planned.unknown), strict=True))
     return replace(

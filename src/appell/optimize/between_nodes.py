@@ -41,23 +41,23 @@ class Excess:
 
     The size is the largest of its values and bounds and, for a relation, of its gradient at the nodes times the sizes of the
     variables: a relation that holds as an equality has no other scale.
-    shares: (N,) for each phase; of_states: whether it contains only time, coordinates, velocities and parameters.
+    violations: (N,) for each phase; of_states: whether it contains only time, coordinates, velocities and parameters.
     """
 
     text: str
     amount: float
     t: float
-    shares: tuple[Array, ...]
+    violations: tuple[Array, ...]
     of_states: bool
     size: float
 
     @property
     def largest(self) -> float:
-        return max(float(share.max(initial=0.0)) for share in self.shares)
+        return max(float(share.max(initial=0.0)) for share in self.violations)
 
-    def said(self, durations: Sequence[Array], tolerance: float) -> str:
+    def message(self, durations: Sequence[Array], tolerance: float) -> str:
         """A message; durations: of the intervals of each phase, s."""
-        length = sum(float(h[e > tolerance].sum()) for h, e in zip(durations, self.shares, strict=True))
+        length = sum(float(h[e > tolerance].sum()) for h, e in zip(durations, self.violations, strict=True))
         where = f"near t = {self.t:.6g} s, in intervals of {length:.2g} s"
         return f"between nodes {self.text} is exceeded by up to {self.amount:.3g}, {where}"
 
@@ -67,10 +67,10 @@ def excesses(found: MeshSolution) -> list[Excess]:
     return sorted((excess for excess in _all_excesses(found) if excess.amount > 0), key=lambda excess: -excess.largest)
 
 
-def said_between_nodes(found: MeshSolution, over: Sequence[Excess], tolerance: float) -> tuple[str, ...]:
+def messages_between_nodes(found: MeshSolution, over: Sequence[Excess], tolerance: float) -> tuple[str, ...]:
     """A message on each of some violations of a plan."""
     durations = [np.diff(phase.breaks) * phase.duration for phase in found.planned.phases]
-    return tuple(excess.said(durations, tolerance) for excess in over)
+    return tuple(excess.message(durations, tolerance) for excess in over)
 
 
 def _all_excesses(solution: MeshSolution) -> list[Excess]:
@@ -97,7 +97,7 @@ def _bounded_values(request: Any, functions: PhaseFunctions, w: Array) -> dict[t
     """(text, whether of states) → values, (lower, upper) and size of what has bounds of its own."""
     graph = functions.graph
     names = [*request.states, *request.system.accelerations]
-    names += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+    names += [graph.form.rows[i].constraint.multiplier for i in graph.independent_rows] + list(graph.inputs)
     bounded = {}
     for s, pair in request.bounds.items():
         if s in names:
@@ -110,20 +110,20 @@ def _relation_values(
     functions: PhaseFunctions, phase: PlannedPhase, tau: Array, w: Array, shared: Array, numbers: Array, scales: Array
 ) -> dict[tuple[str, bool], tuple[Array, Array, float]]:
     """(text, whether of states) → values, (lower, upper) and size of the relations along the motion."""
-    if not functions.along:
+    if not functions.path_rows:
         return {}
     h = np.repeat(np.diff(phase.breaks), len(INSIDE))
     d = np.stack([tau, h, np.ones(len(tau))])
     repeated = lambda x: np.repeat(x[:, None], len(tau), axis=1)
     g = np.array(functions.node.values.map(len(tau))(w.T, repeated(shared), d, repeated(numbers))[0])
-    first_row = len(g) - functions.integrals - len(functions.along)
+    first_row = len(g) - functions.integrals - len(functions.path_rows)
     return {
         (f"{row.text}", row.of_states): (
             g[first_row + k],
             functions.node_rows[first_row + k],
             float(np.median(1 / scales[:, first_row + k])),
         )
-        for k, row in enumerate(functions.along)
+        for k, row in enumerate(functions.path_rows)
         if functions.node_rows[first_row + k][0] < functions.node_rows[first_row + k][1]
     }
 
@@ -163,7 +163,7 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
         return z[:, :nq], z[:, nq:], np.zeros(len(times))
 
     rows = [BoundedExpression(s, *pair, f"the bound of {s}") for s, pair in request.bounds.items()]
-    rows_by_text = {row.text: row for row in (*rows, *request.along)}
+    rows_by_text = {row.text: row for row in (*rows, *request.path_relations)}
     allowed, motion = {time, *request.states, *motion.system.parameters}, replace(motion, sampler=polynomials)
     thin = []
     for excess in _all_excesses(found):
@@ -175,7 +175,7 @@ def stepped_over(found: MeshSolution, motion: Motion, tolerance: float) -> list[
             times, violation = (np.concatenate(x) for x in zip(*stretches, strict=True))
             k = int(violation.argmax())
             shares = _by_interval(planned, times - found.since, violation / excess.size)
-            thin.append(replace(excess, amount=float(violation[k]), t=float(times[k]), shares=shares))
+            thin.append(replace(excess, amount=float(violation[k]), t=float(times[k]), violations=shares))
     return thin
 
 
@@ -208,4 +208,4 @@ def _by_interval(planned: PlannedMotion, times: Array, values: Array) -> tuple[A
     return tuple(tables)
 
 
-__all__ = ["Excess", "excesses", "said_between_nodes", "stepped_over"]
+__all__ = ["Excess", "excesses", "messages_between_nodes", "stepped_over"]

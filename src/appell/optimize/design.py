@@ -30,7 +30,7 @@ from appell.optimize.goals import InstantValue, TimeIntegral
 from appell.optimize.inputs_as_states import names_in, unused
 from appell.optimize.lost_inertia import lost_by_design
 from appell.optimize.plan import Attempt, ControlTable, MotionPlan
-from appell.optimize.prediction import Predicted, Prediction, Unknown, in_own_units
+from appell.optimize.prediction import Predicted, Prediction, Unknown, in_natural_units
 from appell.optimize.state_sizes import StateSizes, inertia_roots
 from appell.optimize.steering_request import BoundedExpression, SteeringRequest
 from appell.rows import VARIED_LOST, least_squares, null_space
@@ -126,28 +126,28 @@ class DesignSearch:
     ):  # fmt: skip
         refuse_unsupported(request)
         self.request, self.tolerance = request, tolerance
-        self.rows = [*request.between, *end_rows(request)]
+        self.rows = [*request.instant_relations, *end_rows(request)]
         expressions = [request.objective, *(row.expression for row in self.rows)]
         self.nodes = sorted({n for e in expressions for n in e.atoms(InstantValue, TimeIntegral)}, key=str)
         self.names = {node: sympy.Dummy(f"n{k}", real=True) for k, node in enumerate(self.nodes)}
         totals = [n for n in self.nodes if isinstance(n, TimeIntegral)]
         refuse_reactions(request, totals)
         used_names = names_in(request.system)
-        self.letters = {node: StateVariable(unused(f"integral_{k}", used_names)) for k, node in enumerate(totals)}
-        rates = {**(request.system._given.get("rates") or {}), **{s: n.args[0] for n, s in self.letters.items()}}
+        self.integral_states = {node: StateVariable(unused(f"integral_{k}", used_names)) for k, node in enumerate(totals)}
+        rates = {**(request.system._given.get("rates") or {}), **{s: n.args[0] for n, s in self.integral_states.items()}}
         self.system = request.system.replace(rates=rates) if totals else request.system
         end = request.since + request.duration[1]
         instants = {"start": request.since, "end": end}
         self.times = np.unique([request.since, end, *(self._time(n, instants) for n in self.nodes)])
-        self.place = {n: int(np.argmin(np.abs(self.times - self._time(n, instants)))) for n in self.nodes}
+        self.instant_index = {n: int(np.argmin(np.abs(self.times - self._time(n, instants)))) for n in self.nodes}
         unknowns = unknowns_of(request, guess)
         if not self.nodes and not request.objective.free_symbols & set(request.unknown):
             raise ModelError(f"minimize={request.objective} depends neither on the motion nor on an unknown")
-        self.prediction = in_own_units(self._prediction(unknowns, options))
+        self.prediction = in_natural_units(self._prediction(unknowns, options))
         self.unknowns = self.prediction.unknowns
         self.goal = Goal(request.objective, self.names)
         self.conditions = [Goal(row.expression, self.names) for row in self.rows]
-        self._at: tuple[bytes, Predicted | None, list[Array]] = (b"", None, [])
+        self._last_motion: tuple[bytes, Predicted | None, list[Array]] = (b"", None, [])
         self.watch, self.prints_progress = SolverWatch(progress if callable(progress) else None), progress is True
 
     @staticmethod
@@ -158,7 +158,7 @@ class DesignSearch:
     def _prediction(self, unknowns: Sequence[Unknown], options: Mapping[str, Any]) -> Prediction:
         channels, request = [], self.request
         for node in self.nodes:
-            expr = self.letters[node] if isinstance(node, TimeIntegral) else node.args[0]
+            expr = self.integral_states[node] if isinstance(node, TimeIntegral) else node.args[0]
             channels.append(Channel(str(node), node, expr, np.zeros(len(self.times))))
         start = {s: x for s, x, f in zip(request.states, request.start.lower, request.start.fixed, strict=True) if f}
         known = {s: x for s, x in request.parameters.items() if s not in request.unknown}
@@ -169,17 +169,17 @@ class DesignSearch:
 
     def _read(self, theta: Array, *, slopes: bool) -> tuple[dict[Any, float], dict[Any, Array]] | None:
         """Values of the nodes and of the unknowns at θ, and the gradients of the nodes; None where the motion ends early."""
-        if theta.tobytes() != self._at[0]:
-            self._at = (theta.tobytes(), self.prediction(theta), [])
-        _, predicted, gradients = self._at
+        if theta.tobytes() != self._last_motion[0]:
+            self._last_motion = (theta.tobytes(), self.prediction(theta), [])
+        _, predicted, gradients = self._last_motion
         if predicted is None:
             return None
         if slopes and not gradients and self.nodes:
             gradients.extend(self.prediction.slopes(theta, predicted))
-        table = {self.names[n]: float(y[self.place[n]]) for n, y in zip(self.nodes, predicted.values, strict=True)}
+        table = {self.names[n]: float(y[self.instant_index[n]]) for n, y in zip(self.nodes, predicted.values, strict=True)}
         table |= {u.symbol: float(x) for u, x in zip(self.unknowns, theta, strict=True) if u.experiment is None}
         table |= {s: float(x) for s, x in self.request.parameters.items() if s not in self.request.unknown}
-        gradient_table = {self.names[n]: d[self.place[n]] for n, d in zip(self.nodes, gradients, strict=False)}
+        gradient_table = {self.names[n]: d[self.instant_index[n]] for n, d in zip(self.nodes, gradients, strict=False)}
         return table, gradient_table
 
     def value(self, goal: Goal, theta: Array) -> float:
@@ -211,7 +211,7 @@ class DesignSearch:
                 self._report(tried[-1])
         tried = tried or [AttemptedDesign(False, np.inf, "interrupted", guess, guess)]
         tried.sort(key=lambda attempt: (not attempt.ok, 0.0 if attempt.ok else attempt.violation, attempt.objective))
-        return self._finished(tried)
+        return self._motion_plan(tried)
 
     def _report(self, attempt: AttemptedDesign) -> None:
         if self.prints_progress:
@@ -251,10 +251,10 @@ class DesignSearch:
             lambda x: min(self.value(self.goal, theta(x)) / scale, 1e30), begin / sizes,
             jac=lambda x: self.slope(self.goal, theta(x)) * sizes / scale, method="SLSQP", constraints=conditions,
             bounds=[(u.low / s, u.high / s) for u, s in zip(self.unknowns, sizes, strict=True)],
-            callback=self._stopped, options={"ftol": 1e-15, "maxiter": 100},
+            callback=self._stop_if_interrupted, options={"ftol": 1e-15, "maxiter": 100},
         )  # fmt: skip
         optimum = theta(solved.x)
-        violation, missed = self._missed(optimum)
+        violation, missed = self._worst_violation(optimum)
         settled = bool(conditions and solved.success) or self._stationary(optimum, scale)
         outcome = "a local minimum was found" if settled else f"the search did not settle ({solved.message})"
         if self.watch.interrupted:
@@ -268,7 +268,7 @@ class DesignSearch:
         for _ in range(MOST_BENT):
             if not attempt.ok or self.watch.interrupted:
                 break
-            candidates = (self._attempt(x) for x in self._guesses_beside(attempt, rng) if np.isfinite(self.value(self.goal, x)))
+            candidates = (self._attempt(x) for x in self._guesses_near(attempt, rng) if np.isfinite(self.value(self.goal, x)))
             better = next(
                 (candidate for candidate in candidates if candidate.ok and candidate.objective < attempt.objective), None
             )
@@ -277,7 +277,7 @@ class DesignSearch:
             attempt = better
         return attempt
 
-    def _guesses_beside(self, attempt: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
+    def _guesses_near(self, attempt: AttemptedDesign, rng: np.random.Generator) -> Iterator[Array]:
         """Guesses near a stationary point, where the goal may be lower: in a direction of negative curvature or, if the
         search ended where it began, at random where the goal is lower."""
         low, high = np.array([(u.low, u.high) for u in self.unknowns]).T
@@ -318,7 +318,7 @@ class DesignSearch:
         direction[free] = Z @ vectors[:, 0]
         return direction / np.abs(direction).max() * sizes
 
-    def _stopped(self, x: Array) -> None:
+    def _stop_if_interrupted(self, x: Array) -> None:
         sizes = np.array([u.size for u in self.unknowns])
         if self.watch.heard(self.value(self.goal, np.clip(x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T))):
             raise StopIteration
@@ -334,7 +334,7 @@ class DesignSearch:
         """J − λᵀc of the conditions that hold as equations at θ; λ by least squares over the free unknowns."""
         sizes = np.array([u.size for u in self.unknowns])
         pairs = zip(self.rows, self.conditions, strict=True)
-        edges = [(side, goal) for row, goal in pairs if (side := self._edge(row, goal, theta)) is not None]
+        edges = [(side, goal) for row, goal in pairs if (side := self._active_side(row, goal, theta)) is not None]
         C = np.array([self.slope(goal, theta) * sizes for _, goal in edges]).reshape(-1, len(theta))[:, free]
         lam = least_squares(C.T, (self.slope(self.goal, theta) * sizes)[free], VARIED_LOST)
         signs = all(side * x >= -FLAT * abs(lam).max() for (side, _), x in zip(edges, lam, strict=True))
@@ -342,7 +342,7 @@ class DesignSearch:
         slope = lambda at: self.slope(self.goal, at) - sum(x * self.slope(goal, at) for x, goal in conditions)
         return DesignLagrangian(slope, C, signs)
 
-    def _edge(self, row: BoundedExpression, goal: Goal, theta: Array) -> int | None:
+    def _active_side(self, row: BoundedExpression, goal: Goal, theta: Array) -> int | None:
         """0 for an equation, 1 at the lower and −1 at the upper bound of a condition; None inside."""
         if row.lower == row.upper:
             return 0
@@ -355,7 +355,7 @@ class DesignSearch:
         bounds = [abs(x) for x in (row.lower, row.upper) if np.isfinite(x)]
         return max(abs(self.value(goal, theta)), *bounds, float(np.abs(self.slope(goal, theta) * sizes).max(initial=0.0)))
 
-    def _missed(self, theta: Array) -> tuple[float, str]:
+    def _worst_violation(self, theta: Array) -> tuple[float, str]:
         """The largest violation of a condition, as a fraction of its size, and a message on it; (0, "") where all hold."""
         worst = (0.0, "") if np.isfinite(self.value(self.goal, theta)) else (np.inf, "the motion does not reach the end")
         for row, goal in zip(self.rows, self.conditions, strict=True):
@@ -365,7 +365,7 @@ class DesignSearch:
                 worst = max(worst, (share, f"{row.text} comes to {value:.6g}"))
         return worst
 
-    def _finished(self, tried: list[AttemptedDesign]) -> MotionPlan:
+    def _motion_plan(self, tried: list[AttemptedDesign]) -> MotionPlan:
         ok, objective, message, theta = tried[0].ok, tried[0].objective, tried[0].message, tried[0].theta
         motion = self.prediction.motion(theta)
         options = self.prediction.options
@@ -381,8 +381,8 @@ class DesignSearch:
             ok, message = False, f"{message}, but {massless}"
         attempts = tuple(Attempt(attempt.ok, attempt.objective, attempt.message) for attempt in tried)
         return MotionPlan(
-            self.request.given, ok, message, objective, self.request.duration[1], motion, simulated, ControlTable({}), values,
-            error, (), attempts, np.asarray(motion.t), None,
+            self.request.original, ok, message, objective, self.request.duration[1], motion, simulated, ControlTable({}),
+            values, error, (), attempts, np.asarray(motion.t), None,
         )  # fmt: skip
 
     def _distance(self, motion: Motion, judge: Prediction, theta: Array) -> tuple[float, Motion]:
@@ -392,7 +392,7 @@ class DesignSearch:
         z = np.hstack([stricter.q, stricter.v])
         states = [(float(stricter.t[k]), z[k]) for k in (0, len(z) // 2, -1)]
         roots = inertia_roots(stricter.run.form, states, stricter.run.p_at(float(stricter.t[0])))
-        sizes = StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).along([z])
+        sizes = StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).over([z])
         return float((np.abs(ends[0] - ends[1]) / sizes).max(initial=0.0)), stricter
 
 

@@ -23,7 +23,10 @@ def refuse_unsupported(request: SteeringRequest) -> None:
         )
     if request.duration[0] != request.duration[1]:
         raise ModelError("phases='any' needs a fixed end: until= is a time, not an interval")
-    unsupported = [*(str(row.text) for row in request.along), *(str(s) for s in request.bounds if s not in request.unknown)]
+    unsupported = [
+        *(str(row.text) for row in request.path_relations),
+        *(str(s) for s in request.bounds if s not in request.unknown),
+    ]
     if unsupported:
         raise ModelError(
             f"phases='any' takes bounds of unknowns and relations between instants (ap.at), not '{unsupported[0]}'"
@@ -63,7 +66,7 @@ def _guessed_values(request: SteeringRequest, guess: Any) -> dict[str, float]:
     unknowns = {str(s): float(x) for s, x in getattr(guess, "values", {}).items()}
     start = {str(s): float(np.ravel(motion[str(s)])[0]) for s in request.states if str(s) in states}
     if not start:
-        raise ModelError(f"guess= is a motion of '{motion.system.name}' without any of the states of '{request.given.name}'")
+        raise ModelError(f"guess= is a motion of '{motion.system.name}' without any of the states of '{request.original.name}'")
     return unknowns | start
 
 

@@ -52,7 +52,7 @@ class RowsAtEnd:
     system of the phase with the values of its parameters."""
 
     form: NormalForm
-    kept: tuple[int, ...]
+    independent_rows: tuple[int, ...]
     t: float
     system: System
     p: Array
@@ -197,8 +197,8 @@ def _slopes_at_end(rows: RowsAtEnd, z: Array) -> tuple[Array, Array, Array]:
     """Derivatives of all rows with respect to the state, the parameters and time: (m, nz), (m, np), (m,)."""
     form, nq = rows.form, rows.form.nq
     linear = [row.index for row in form.rows if row.linear]
-    position_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.kept]
-    velocity_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.kept]
+    position_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level == 0) if i in rows.independent_rows]
+    velocity_rows = [k for k, i in enumerate(i for i in linear if form.rows[i].level < 2) if i in rows.independent_rows]
     slopes = _row_slopes(form)(rows.t, z[:nq], z[nq:], rows.p)
     unit = np.array([_quaternion_row(z, group) for group in form.quaternions]).reshape(-1, len(z))
     zeros = np.zeros((len(unit), len(rows.p)))

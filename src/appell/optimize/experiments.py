@@ -33,7 +33,7 @@ class Channel:
     values: Array
 
     @property
-    def seen(self) -> NDArray[np.bool_]:
+    def present(self) -> NDArray[np.bool_]:
         """Whether each sample is present, (k,)."""
         return np.isfinite(self.values)
 
@@ -44,7 +44,7 @@ class Channel:
     @property
     def spread(self) -> float:
         """The standard deviation of its values, or the size of the values where they are constant."""
-        values = self.values[self.seen]
+        values = self.values[self.present]
         deviation = float(np.std(values))
         return deviation or float(np.max(np.abs(values))) or 1.0
 
@@ -91,7 +91,7 @@ def read_experiments(
         times, channels = times[: len(times) - empty], tuple(channel.until(len(times) - empty) for channel in channels)
         fitted = len(times) - int(share * len(times))
         for channel in channels:
-            if channel.seen[:fitted].sum() < FEWEST:
+            if channel.present[:fitted].sum() < FEWEST:
                 raise ModelError(f"'{channel.name}' of {label} has fewer than {FEWEST} values that are fitted")
         experiments.append(Experiment(label, times, channels, begin, values, fitted, empty))
     return tuple(experiments)
@@ -99,7 +99,7 @@ def read_experiments(
 
 def _empty_end(channels: tuple[Channel, ...]) -> int:
     """The number of samples at the end at which nothing was measured."""
-    return min(int(np.argmax(channel.seen[::-1])) for channel in channels)
+    return min(int(np.argmax(channel.present[::-1])) for channel in channels)
 
 
 def _one_per_experiment(tables: Any, count: int, keyword: str) -> list[Mapping[Any, Any]]:

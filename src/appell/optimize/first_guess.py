@@ -173,7 +173,7 @@ def _refuse_strange(request: SteeringRequest, states: Collection[str], name: str
     """Raises for a guess that has none of the states of the request."""
     if not any(str(s) in states for s in request.states):
         raise ModelError(
-            f"guess= is a motion of '{name}', which has none of the states of '{request.given.name}':"
+            f"guess= is a motion of '{name}', which has none of the states of '{request.original.name}':"
             f" {', '.join(map(str, request.states))}"
         )
 
@@ -277,30 +277,33 @@ def guessed_phase(
         states = np.array([near_rows(graph.form, z, t0 + x * duration, p) for z, x in zip(states, tau, strict=True)])
     nodes = np.zeros((len(tau) - 1, graph.nw))
     nodes[:, : graph.nz] = states[1:]
-    nodes[:, list(graph.place("u"))] = inputs[1:]
+    nodes[:, list(graph.indices("u"))] = inputs[1:]
     input_places = [graph.system.parameters.index(x) for x in graph.inputs]
     for k, w in enumerate(nodes):
         p = p.copy()
         p[input_places] = inputs[k + 1]
         a, lam = _accelerations(graph, t0 + tau[k + 1] * duration, w[: graph.nz], p)
-        w[list(graph.place("a"))], w[list(graph.place("lam"))] = a, lam
+        w[list(graph.indices("a"))], w[list(graph.indices("lam"))] = a, lam
     return PlannedPhase(breaks, states[0], nodes.reshape(len(breaks) - 1, s, -1), duration, table)
 
 
 def _accelerations(graph: PhaseGraph, t: float, z: Array, p: Array) -> tuple[Array, Array]:
-    """a and Λ of the kept rows, by the normal form at a state; 0 where it has no solution.
+    """a and Λ of the independent rows, by the normal form at a state; 0 where it has no solution.
 
     (M  −W) (a)   (Q − h)
     (A   0) (Λ) = (−a0  )
     """
     form, nq, nv = graph.form, graph.form.nq, graph.form.nv
     linear = [row.index for row in form.rows if row.linear]
-    rows, kept = [k for k, i in enumerate(linear) if i in graph.kept], [form.rows[i].linear for i in graph.kept]
+    rows, kept = (
+        [k for k, i in enumerate(linear) if i in graph.independent_rows],
+        [form.rows[i].linear for i in graph.independent_rows],
+    )
     blocks = form.select("M", "h", "Q", "W", "A", "a0")(t, z[:nq], z[nq:], p)
     A, W = blocks["A"][rows], blocks["W"][:, rows]
     saddle = np.block([[blocks["M"], -W], [A, np.zeros((len(rows), len(rows)))]])
     right_side = np.concatenate([blocks["Q"] - blocks["h"], -blocks["a0"][rows]])
-    lam = np.zeros(len(graph.kept))
+    lam = np.zeros(len(graph.independent_rows))
     if not (np.isfinite(saddle).all() and np.isfinite(right_side).all()):
         return np.zeros(nv), lam
     solution = least_squares(saddle, right_side, RANK_LOST)

@@ -22,7 +22,7 @@ from appell.optimize.experiments import quantity_of, read_experiments
 from appell.optimize.fit_result import ByName, Fit
 from appell.optimize.fit_search import LARGEST_STEPS, FitSearch
 from appell.optimize.losses import LOSSES
-from appell.optimize.prediction import Prediction, Unknown, in_own_units
+from appell.optimize.prediction import Prediction, Unknown, in_natural_units
 from appell.optimize.uncertainty import ChannelResiduals, uncertainty
 from appell.reading import finite, items_of, name_in, one_of, shown, table_of, whole
 from appell.simulate.progress import reporter
@@ -85,7 +85,7 @@ def fit(
     levels = _noise(system, experiments, {} if noise is None else table_of(noise, "noise="))
     _refuse_few(experiments, unknowns, levels)
     unscaled = [Prediction(system, i, e, unknowns, since, options) for i, e in enumerate(experiments)]
-    predictions = [in_own_units(prediction) for prediction in unscaled]
+    predictions = [in_natural_units(prediction) for prediction in unscaled]
     unknowns = tuple(
         max((prediction.unknowns[j] for prediction in predictions), key=lambda u: u.scale) for j in range(len(unknowns))
     )
@@ -198,7 +198,10 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
     for name in (name for name, level in levels.items() if level is None):
         measured_in = [i for i, experiment in enumerate(experiments) if name in {c.name for c in experiment.channels}]
         count = sum(
-            int(c.seen[: experiments[i].fitted].sum()) for i in measured_in for c in experiments[i].channels if c.name == name
+            int(c.present[: experiments[i].fitted].sum())
+            for i in measured_in
+            for c in experiments[i].channels
+            if c.name == name
         )
         n_unknowns = sum(unknown.experiment in (None, *measured_in) for unknown in unknowns)
         if count <= n_unknowns:
@@ -212,7 +215,7 @@ def _refuse_few(experiments: Any, unknowns: tuple[Unknown, ...], levels: Mapping
 
 
 def _assessed(system: System, search: FitSearch, solved: Any, costs: list[float]) -> Fit:
-    search.share, search.levels, search.final = 1.0, dict(solved.levels), True
+    search.window, search.levels, search.final = 1.0, dict(solved.levels), True
     theta = np.asarray(solved.x, float)
     predicted = search.predicted(theta)
     assert predicted is not None
@@ -221,7 +224,7 @@ def _assessed(system: System, search: FitSearch, solved: Any, costs: list[float]
     sizes = np.array([max(abs(x), 1e-3 * unknown.size) for x, unknown in zip(theta, search.unknowns, strict=True)])
     exact = all(prediction.exact for prediction in search.predictions)
     rows, loss = search.rows, LOSSES[search.loss]
-    channels = [ChannelResiduals(n, rows == n, r[rows == n], loss, level is None) for n, level in search.known.items()]
+    channels = [ChannelResiduals(n, rows == n, r[rows == n], loss, level is None) for n, level in search.known_noise.items()]
     assessment = uncertainty(J, channels, sizes, [unknown.name for unknown in search.unknowns], exact)
     return Fit(
         system=system, experiments=tuple(prediction.experiment for prediction in search.predictions),
@@ -229,7 +232,7 @@ def _assessed(system: System, search: FitSearch, solved: Any, costs: list[float]
         uncertainty=assessment, motions=tuple(prediction.motion(theta) for prediction in search.predictions),
         predicted=tuple(record.values for record in predicted),
         noise=ByName(search.levels, "what was measured"),
-        known_noise=frozenset(n for n, level in search.known.items() if level is not None),
+        known_noise=frozenset(n for n, level in search.known_noise.items() if level is not None),
         freedom=len(r) - len(theta), converged=bool(solved.success), why=str(solved.message), costs=tuple(costs), exact=exact,
         motions_computed=search.count, loss=search.loss,
     )  # fmt: skip

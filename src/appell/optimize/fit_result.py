@@ -196,7 +196,7 @@ class Fit(Result):
         counts = {name: 0 for name in self.noise}
         for experiment in self.experiments:
             for channel in experiment.channels:
-                counts[channel.name] += int(channel.seen[: experiment.fitted].sum())
+                counts[channel.name] += int(channel.present[: experiment.fitted].sum())
         few = {name: p for name, p in self.uncertainty.used.items() if counts[name] < FEW_FOR_ROBUST * round(p, 3)}
         return [
             f"'{name}' has {counts[name]} values for {p:.2g} unknowns, too few for the errors of loss='{self.loss}', which may"

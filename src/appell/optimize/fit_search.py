@@ -60,10 +60,16 @@ class FitSearch:
         loss: str,
         progress: Any,
     ):
-        self.predictions, self.unknowns, self.known, self.loss, self.progress = predictions, unknowns, known, loss, progress
-        self.share, self.count, self.most_work = 1.0, 0, np.inf
+        self.predictions, self.unknowns, self.known_noise, self.loss, self.progress = (
+            predictions,
+            unknowns,
+            known,
+            loss,
+            progress,
+        )
+        self.window, self.count, self.most_work = 1.0, 0, np.inf
         self.levels = {name: 1.0 if level is None else level for name, level in known.items()}
-        self._at: tuple[bytes, list[Predicted | None]] = (b"", [])
+        self._last_motions: tuple[bytes, list[Predicted | None]] = (b"", [])
         self.spreads = self._spreads()
         self.final = False  # whether derivatives are for the assessment, after the search
         self._usual_work: dict[int, int] = {}
@@ -104,17 +110,17 @@ class FitSearch:
 
     def _by_windows(self, guess: Array) -> list[Any]:
         """Fits growing windows of the records, each from the result of the one before; nothing where they take too long."""
-        count = sum(int(c.seen[: p.experiment.fitted].sum()) for p in self.predictions for c in p.experiment.channels)
+        count = sum(int(c.present[: p.experiment.fitted].sum()) for p in self.predictions for c in p.experiment.channels)
         self.most_work = self.work * (1 + max(MOST_WORK_OF_WINDOWS, LARGEST_STEPS / self.count))
         try:
             for share in (w for w in WINDOWS if w >= WINDOWS[-4] or w * count >= SAMPLES_FOR_ONE * len(self.unknowns)):
-                self.share = share
+                self.window = share
                 solved = self._with_noise(guess) if share == 1.0 else self._solved(guess, self.spreads)
                 guess = solved.x
         except _TooSlow:
             return []
         finally:
-            self.share, self.most_work = 1.0, np.inf
+            self.window, self.most_work = 1.0, np.inf
         return [solved]
 
     @property
@@ -171,7 +177,7 @@ class FitSearch:
 
     def _with_noise(self, guess: Array) -> Any:
         """Estimates unknowns and noise levels alternately."""
-        levels = {name: self.spreads[name] if level is None else level for name, level in self.known.items()}
+        levels = {name: self.spreads[name] if level is None else level for name, level in self.known_noise.items()}
         solved = self._solved(guess, levels)
         for _ in range(NOISE_ROUNDS):
             estimated = self._estimated(solved)
@@ -190,7 +196,7 @@ class FitSearch:
         residuals, leverage = self._residuals_by_channel(solved.x) or {}, leverages(solved.jac)
         rows = self.rows
         levels = {}
-        for name, level in self.known.items():
+        for name, level in self.known_noise.items():
             if level is not None or name not in residuals:
                 levels[name] = level or self.levels[name]
                 continue
@@ -220,20 +226,20 @@ class FitSearch:
     def predicted(self, theta: Array) -> list[Predicted] | None:
         """Each experiment at θ; None where one of them ends early."""
         key = theta.tobytes()
-        if key != self._at[0]:
+        if key != self._last_motions[0]:
             self.count += 1
             if self.progress is not None:
                 self.progress(float(min(self.count, LARGEST_STEPS)))
-            self._at = (key, [prediction(theta) for prediction in self.predictions])
+            self._last_motions = (key, [prediction(theta) for prediction in self.predictions])
             if self.work > self.most_work:
                 raise _TooSlow
-        results = self._at[1]
+        results = self._last_motions[1]
         return None if any(result is None for result in results) else [result for result in results if result is not None]
 
     def _used(self, prediction: Prediction, channel: Any) -> NDArray[np.bool_]:
         """Whether each sample of a channel is fitted, (k,)."""
-        fitted = channel.seen.copy()
-        fitted[max(2, int(np.ceil(self.share * prediction.experiment.fitted))) :] = False
+        fitted = channel.present.copy()
+        fitted[max(2, int(np.ceil(self.window * prediction.experiment.fitted))) :] = False
         return fitted
 
     @property
@@ -262,7 +268,7 @@ class FitSearch:
         assert predicted is not None  # called only where residuals were finite
         for i, prediction in enumerate(self.predictions):
             slopes = self._slopes(prediction, theta, predicted[i])
-            self._at = (theta.tobytes(), list(predicted))  # finite differences have overwritten it
+            self._last_motions = (theta.tobytes(), list(predicted))  # finite differences have overwritten it
             for channel, slope in zip(prediction.experiment.channels, slopes, strict=True):
                 blocks.append(slope[self._used(prediction, channel)] / self.levels[channel.name])
         return np.concatenate(blocks)
@@ -284,7 +290,7 @@ class FitSearch:
         residuals: dict[str, list[Array]] = {}
         for i, prediction in enumerate(self.predictions):
             for c, channel in enumerate(prediction.experiment.channels):
-                fitted = channel.seen.copy()
+                fitted = channel.present.copy()
                 fitted[prediction.experiment.fitted :] = False
                 residuals.setdefault(channel.name, []).append(predicted[i].values[c][fitted] - channel.values[fitted])
         return {name: np.concatenate(rows) for name, rows in residuals.items()}

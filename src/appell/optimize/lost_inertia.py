@@ -43,14 +43,14 @@ def lost_inertia(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, flo
     if not -INERTIA_LOST <= inertias.least <= INERTIA_FALLS:
         return ""
     if inertias.least <= INERTIA_LOST:
-        return inertias.said(INERTIA_LOST, "where the mass matrix loses rank")
-    return inertias.said(INERTIA_FALLS, "and on to where the mass matrix loses rank") if _falling(setting, meshes) else ""
+        return inertias.message(INERTIA_LOST, "where the mass matrix loses rank")
+    return inertias.message(INERTIA_FALLS, "and on to where the mass matrix loses rank") if _falling(setting, meshes) else ""
 
 
 def negative_inertia(setting: PlanSetting, planned: PlannedMotion) -> str:
     """A message on unknowns with which the mass matrix is not positive."""
     inertias = _inertias_of(setting, planned) if setting.request.unknown else None
-    return "" if inertias is None or inertias.least >= 0 else inertias.said(0.0, "where the mass matrix is not positive")
+    return "" if inertias is None or inertias.least >= 0 else inertias.message(0.0, "where the mass matrix is not positive")
 
 
 def lost_by_design(request: SteeringRequest, values: Mapping[Any, float], motion: Motion) -> str:
@@ -62,7 +62,7 @@ def lost_by_design(request: SteeringRequest, values: Mapping[Any, float], motion
     q, v = (np.stack([motion[s] for s in symbols], axis=1) for symbols in (system.positions, system.velocities))
     states = [(float(motion.t[k]), q[k], v[k]) for k in _sampled_indices(len(motion.t))]
     inertias = Inertias(request, values, [InertiaAtState(system, form, numbers, *state) for state in states])
-    return "" if inertias.least > INERTIA_LOST else inertias.said(INERTIA_LOST, "where the mass matrix loses rank")
+    return "" if inertias.least > INERTIA_LOST else inertias.message(INERTIA_LOST, "where the mass matrix loses rank")
 
 
 def _falling(setting: PlanSetting, meshes: Sequence[tuple[PlannedMotion, float]]) -> bool:
@@ -135,10 +135,10 @@ class Inertias:
     def __init__(self, request: SteeringRequest, unknown: Mapping[Any, float], places: Sequence[InertiaAtState]):
         self.bounds, self.unknown = request.bounds, unknown
         self.first = {s: abs(float(request.parameters[s])) or 1.0 for s in unknown}
-        self.places = [(state, *state.relative(unknown, self.first)) for state in places]
-        self.least = min((float(shares.min(initial=np.inf)) for _, shares, _ in self.places), default=np.inf)
+        self.relative_inertias = [(state, *state.relative(unknown, self.first)) for state in places]
+        self.least = min((float(shares.min(initial=np.inf)) for _, shares, _ in self.relative_inertias), default=np.inf)
 
-    def said(self, limit: float, where: str) -> str:
+    def message(self, limit: float, where: str) -> str:
         blamed = self.blamed(limit)
         values = " and ".join(f"{s} to {self.unknown[s]:.2g}" for s in blamed)
         return f"the search takes {values}, {where}; give {', '.join(map(str, blamed))} bounds=" if blamed else ""
@@ -146,7 +146,7 @@ class Inertias:
     def blamed(self, limit: float) -> list[Any]:
         """The unknowns that take inertia away below a limit, and that no bound stops before that."""
         blamed: dict[Any, None] = {}
-        for state, shares, directions in self.places:
+        for state, shares, directions in self.relative_inertias:
             for e in directions[shares <= limit]:
                 for s, x in self.unknown.items():
                     inertia = lambda y, s=s, e=e, state=state: float(e @ state.matrices({**self.unknown, s: y})[0] @ e)

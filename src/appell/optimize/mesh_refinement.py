@@ -63,7 +63,7 @@ def mesh_errors(
     numbers: all parameters; entries of inputs are filled from the plan.
     """
     errors, rough, remaining, t0 = [], [], [], since
-    sizes = states.along([phase.states.reshape(-1, phase.nz) for phase in planned.phases])
+    sizes = states.over([phase.states.reshape(-1, phase.nz) for phase in planned.phases])
     for functions, phase in zip(transcription.model.phases, planned.phases, strict=True):
         graph, system = functions.graph, functions.graph.system
         x, weights = legendre.leggauss(transcription.s + 2)
@@ -75,7 +75,7 @@ def mesh_errors(
         p = np.tile(numbers[[names.index(s) for s in system.parameters]], (len(tau), 1))
         rest = phase.rest_at(tau)
         for k, s in enumerate(graph.inputs):
-            p[:, system.parameters.index(s)] = rest[:, graph.place("u")[k] - graph.nz]
+            p[:, system.parameters.index(s)] = rest[:, graph.indices("u")[k] - graph.nz]
         right_side = _right_side(graph, t0 + tau * phase.duration, z, p)
         defects = (rates - right_side) / sizes
         defects = np.where(np.isfinite(defects), defects, 1.0).reshape(len(h), len(x), -1)
@@ -83,7 +83,7 @@ def mesh_errors(
         slopes = _slopes(graph, t0 + tau[middle] * phase.duration, z[middle], p[middle], sizes)
         errors.append((np.abs(defects).max(axis=2) @ weights) * h * phase.duration)
         remaining.append(_remaining(errors[-1], defects, slopes, h * phase.duration, weights))
-        rough.append(_rough(phase, list(graph.place("u"))))
+        rough.append(_rough(phase, list(graph.indices("u"))))
         t0 += phase.duration
     return MeshErrors(tuple(errors), tuple(rough), max(float(e.max(initial=0.0)) for e in remaining))
 

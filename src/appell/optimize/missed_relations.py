@@ -25,7 +25,7 @@ def refuse_excluded_end(request: SteeringRequest, conditions: EndConditions, whi
     values |= {s: x for s, x in request.parameters.items() if s not in request.unknown}
     if which == "start" or request.duration[0] == request.duration[1]:
         values[time] = request.since + (0.0 if which == "start" else request.duration[1])
-    for row in request.along:
+    for row in request.path_relations:
         value = _value(row, values)
         if value is not None and _violation(row, value) > RELATION_SLACK * _size(row, values):
             raise ModelError(
@@ -38,7 +38,7 @@ def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
     """A message on the relation with the largest violation at the nodes; empty where all hold."""
     request, worst = model.request, (RELATION_SLACK, "")
     for t, values in _nodes(model, planned):
-        for row in request.along:
+        for row in request.path_relations:
             value = _value(row, values)
             if value is None:
                 continue
@@ -46,7 +46,7 @@ def worst_relation(model: PlanModel, planned: PlannedMotion) -> str:
             if share > worst[0]:
                 worst = share, f"; {row.text} is missed by {_violation(row, value):.3g} at t = {t:.4g} s"
     parameters = {**request.parameters, **dict(zip(request.unknown, map(float, planned.unknown), strict=True))}
-    for row in request.between:  # those of unknowns alone
+    for row in request.instant_relations:  # those of unknowns alone
         value = _value(row, parameters)
         if value is not None and not row.expression.has(InstantValue, TimeIntegral):
             share = _violation(row, value) / _size(row, parameters)
@@ -61,7 +61,7 @@ def _nodes(model: PlanModel, planned: PlannedMotion) -> Iterator[tuple[float, di
     for functions, phase in zip(model.phases, planned.phases, strict=True):
         graph = functions.graph
         symbols = [*request.states, *request.system.accelerations]
-        symbols += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+        symbols += [graph.form.rows[i].constraint.multiplier for i in graph.independent_rows] + list(graph.inputs)
         nodes = phase.nodes.reshape(-1, phase.nodes.shape[-1])
         for share, node in zip(phase.tau.ravel(), nodes, strict=True):
             t = t0 + float(share) * phase.duration

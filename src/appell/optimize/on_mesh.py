@@ -52,7 +52,7 @@ QUIET = 1e-4
 
 REACHED = {"Solve_Succeeded", "Solved_To_Acceptable_Level"}
 
-WORDS = {
+OUTCOMES = {
     "Solve_Succeeded": "a local minimum was found",
     "Solved_To_Acceptable_Level": "a local minimum was found, to fewer digits than asked for",
     "Infeasible_Problem_Detected": "no motion satisfies all conditions near this guess",
@@ -109,7 +109,7 @@ class MeshSolution:
     transcription: Transcription
     program: NodeProgram
     planned: PlannedMotion
-    found: NodeSolution
+    output: NodeSolution
     objective: float
     residual: float
     numbers: Array
@@ -118,8 +118,10 @@ class MeshSolution:
 
     @property
     def ok(self) -> bool:
-        stalled_at_minimum = self.found.status in STALLED_STATUSES and self.found.left <= GOOD_ENOUGH and self.residual <= 1e-10
-        return self.found.status in REACHED or stalled_at_minimum
+        stalled_at_minimum = (
+            self.output.status in STALLED_STATUSES and self.output.left <= GOOD_ENOUGH and self.residual <= 1e-10
+        )
+        return self.output.status in REACHED or stalled_at_minimum
 
     @property
     def since(self) -> float:
@@ -132,18 +134,18 @@ class MeshSolution:
         return not self.ok and self.objective < -UNBOUNDED_GOAL * self.sizes.cost
 
     @property
-    def word(self) -> str:
+    def outcome(self) -> str:
         """How the search ended, as text."""
-        status = self.found.status
+        status = self.output.status
         if self.unbounded:
             status = "Diverging_Iterates"
-        return WORDS.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
+        return OUTCOMES.get("Solved_To_Acceptable_Level" if self.ok and status not in REACHED else status, status)
 
     @property
     def flat(self) -> bool:
         """Whether the first and second derivatives of the objective by all variables vanish."""
         unweighted, y, program = (
-            _without_weights(self.transcription, self.numbers), self.found.x / self.program.scales, self.program,
+            _without_weights(self.transcription, self.numbers), self.output.x / self.program.scales, self.program,
         )  # fmt: skip
         small = lambda values: float(np.abs(np.array(values)).max(initial=0.0)) <= FLAT_GOAL
         return small(program.gradient(y, unweighted)[1]) and small(
@@ -159,7 +161,7 @@ class MeshSolution:
     @property
     def state_sizes(self) -> Array:
         """Sizes of the states along the plan, (nz,)."""
-        return self.states.along([phase.states.reshape(-1, phase.nz) for phase in self.planned.phases])
+        return self.states.over([phase.states.reshape(-1, phase.nz) for phase in self.planned.phases])
 
 
 def shortest_phase(request: SteeringRequest, count: int) -> float:
@@ -172,7 +174,7 @@ def phase_durations(request: SteeringRequest, count: int) -> Array:
     if count == 1:
         return np.array([request.duration])
     limits = np.tile([shortest_phase(request, count), request.duration[1]], (count, 1))
-    for k, (shortest, longest) in enumerate(request.of_phases):
+    for k, (shortest, longest) in enumerate(request.phase_durations):
         limits[k] = max(limits[k, 0], shortest), min(limits[k, 1], longest)
     return limits
 
@@ -188,7 +190,7 @@ def variable_bounds(transcription: Transcription, ends: tuple[EndState, EndState
     for phase, functions in enumerate(model.phases):
         graph = functions.graph
         symbols = [*request.states, *request.system.accelerations]
-        symbols += [graph.form.rows[i].constraint.multiplier for i in graph.kept] + list(graph.inputs)
+        symbols += [graph.form.rows[i].constraint.multiplier for i in graph.independent_rows] + list(graph.inputs)
         places = transcription.node_places(phase)
         for s, pair in request.bounds.items():
             if s in symbols:
@@ -232,7 +234,7 @@ def solve_on_mesh(
     numbers = np.concatenate([p, stiffness * size * T / sizes**2, QUIET * size / T / inputs**2])
     program = program.balanced(x, numbers, size)
     dual = (
-        None if coarser is None else coarser.transcription.dual_on(transcription, (coarser.found.rows, coarser.found.bounds))
+        None if coarser is None else coarser.transcription.dual_on(transcription, (coarser.output.rows, coarser.output.bounds))
     )
     for warm in (False,) if dual is None else (True, False):  # if a warm start fails, a cold one follows
         solver = program.solver(OPTIONS | (WARM if warm else {}), watch)

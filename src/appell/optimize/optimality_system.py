@@ -47,30 +47,30 @@ class OptimalitySystem:
     A: csc_matrix
     H: csc_matrix
     free: Places
-    held: Places
+    active_rows: Places
 
 
-def optimality_system(one: MeshSolution, bounds: tuple[Array, Array]) -> OptimalitySystem:
+def optimality_system(solution: MeshSolution, bounds: tuple[Array, Array]) -> OptimalitySystem:
     """The system at a solution; bounds: of x."""
-    program, S = one.program, one.program.scales
-    y = one.found.x / S
+    program, S = solution.program, solution.program.scales
+    y = solution.output.x / S
     low, high = (limit / S for limit in bounds)
-    row_low, row_high = (limit * program.row_scales for limit in one.transcription.row_bounds())
-    g = program.residuals(one.found.x, one.numbers) * program.row_scales
-    lam = one.found.rows / program.row_scales * program.cost_scale
+    row_low, row_high = (limit * program.row_scales for limit in solution.transcription.row_bounds())
+    g = program.residuals(solution.output.x, solution.numbers) * program.row_scales
+    lam = solution.output.rows / program.row_scales * program.cost_scale
     free = ~((y - low < HELD_BOUND) | (high - y < HELD_BOUND))
-    held = (row_low == row_high) | (g - row_low < HELD_BOUND) | (row_high - g < HELD_BOUND)
-    upper = _sparse(program.curvature(y, one.numbers, 1.0, lam))
+    active = (row_low == row_high) | (g - row_low < HELD_BOUND) | (row_high - g < HELD_BOUND)
+    upper = _sparse(program.curvature(y, solution.numbers, 1.0, lam))
     H = upper + upper.T - csc_matrix((upper.diagonal(), (range(program.n), range(program.n))), shape=upper.shape)
-    A = _sparse(program.jacobian(y, one.numbers)[1])
-    return OptimalitySystem(y, lam, A, csc_matrix(H), np.flatnonzero(free), np.flatnonzero(held))
+    A = _sparse(program.jacobian(y, solution.numbers)[1])
+    return OptimalitySystem(y, lam, A, csc_matrix(H), np.flatnonzero(free), np.flatnonzero(active))
 
 
-def downward(one: MeshSolution, bounds: tuple[Array, Array]) -> Array | None:
+def downward(solution: MeshSolution, bounds: tuple[Array, Array]) -> Array | None:
     """A direction in x (n,), its largest entry one size, in which the goal bends downwards; None at a minimum."""
-    system = optimality_system(one, bounds)
-    n, m = len(system.free), len(system.held)
-    H, A = system.H[system.free][:, system.free], system.A[system.held][:, system.free]
+    system = optimality_system(solution, bounds)
+    n, m = len(system.free), len(system.active_rows)
+    H, A = system.H[system.free][:, system.free], system.A[system.active_rows][:, system.free]
     largest = float(np.abs(H.data).max(initial=0.0))
     if n < 3 or not largest > 0 or not np.isfinite(largest) or not np.isfinite(A.data).all():
         return None
@@ -84,7 +84,7 @@ def downward(one: MeshSolution, bounds: tuple[Array, Array]) -> Array | None:
         return None
     direction = np.zeros(len(system.y))
     direction[system.free] = d / np.abs(d).max()
-    return direction * one.program.scales
+    return direction * solution.program.scales
 
 
 def _lowest(product: Callable[[Array], Array], n: int) -> Array:

@@ -83,14 +83,14 @@ class PhaseGraph:
     """The graph of a node in one phase of a plan.
 
     parts: name in `PARTS` → its symbols, all of them the column w. d: (τ, h, b): fraction of the phase, length of the interval
-    and weight of the node. kept: indices of the independent rows. reactions: multiplier without a row → its value, and
+    and weight of the node. independent_rows: their indices. reactions: multiplier without a row → its value, and
     parameter that the system of the phase does not have → its name on the graph.
     """
 
     number: int
     system: System
     form: NormalForm
-    kept: tuple[int, ...]
+    independent_rows: tuple[int, ...]
     inputs: tuple[Any, ...]
     shared: SharedUnknowns
     parts: dict[str, Value]
@@ -136,16 +136,16 @@ class PhaseGraph:
     def nz(self) -> int:
         return self.form.nq + self.form.nv
 
-    def place(self, part: str) -> range:
+    def indices(self, part: str) -> range:
         """The indices of a part in w."""
         sizes = [self.parts[name].numel() for name in PARTS]
         i = PARTS.index(part)
         return range(sum(sizes[:i]), sum(sizes[: i + 1]))
 
-    def settled(self, values: Sequence[Value]) -> list[Value]:
+    def in_unknowns(self, values: Sequence[Value]) -> list[Value]:
         """Graphs of the normal form with time, parameters and multipliers replaced by the unknowns of the plan."""
         form_inputs, lam = self.form.inputs, zeros(len(self.form.rows))
-        for k, i in enumerate(self.kept):
+        for k, i in enumerate(self.independent_rows):
             lam[i] = self.parts["lam"][k]
         p = self.shared.parameters(self.system, self.inputs, self.parts["u"])
         replaced, replacements = [form_inputs["t"]], [self.shared.time(self.number, self.d[0])]
@@ -157,7 +157,7 @@ class PhaseGraph:
 
     def lowered(self, expr: Any) -> Value:
         """The graph of an expression along the motion; multipliers of rows that do not act are 0."""
-        return self.settled([self.form.lower(self.system.in_velocities(expr.xreplace(self.reactions)))])[0]
+        return self.in_unknowns([self.form.lower(self.system.in_velocities(expr.xreplace(self.reactions)))])[0]
 
     def is_state_only(self, value: Value) -> bool:
         """Whether a graph depends only on time, states and shared unknowns."""
@@ -166,14 +166,14 @@ class PhaseGraph:
     # -- equations -----------------------------------------------------------------------------------------------------
 
     def _rows(self) -> dict[str, Value]:
-        """The kept rows of the normal form: A, a0, A0, A1, f0, f1, r and the unit quaternions."""
+        """The independent rows of the normal form: A, a0, A0, A1, f0, f1, r and the unit quaternions."""
         form = self.form
         linear = [row.index for row in form.rows if row.linear]
-        linear_places = [linear.index(i) for i in self.kept if i in linear]
+        linear_places = [linear.index(i) for i in self.independent_rows if i in linear]
         position_rows = [i for i in linear if form.rows[i].level == 0]
         velocity_rows = [i for i in linear if form.rows[i].level < 2]
-        f0_places = [position_rows.index(i) for i in self.kept if i in position_rows]
-        f1_places = [velocity_rows.index(i) for i in self.kept if i in velocity_rows]
+        f0_places = [position_rows.index(i) for i in self.independent_rows if i in position_rows]
+        f1_places = [velocity_rows.index(i) for i in self.independent_rows if i in velocity_rows]
         q = form.inputs["q"]
         unit = [sum((q[i] * q[i] for i in group), Value(-1)) for group in form.quaternions]
         return {
@@ -207,7 +207,7 @@ class PhaseGraph:
             "accelerations": rows["A"] @ a + rows["a0"], "second order": rows["r"],
             "positions": rows["f0"], "quaternions": rows["unit"], "velocities": rows["f1"],
         }  # fmt: skip
-        return dict(zip(equations, self.settled(list(equations.values())), strict=True))
+        return dict(zip(equations, self.in_unknowns(list(equations.values())), strict=True))
 
     def node(self, along: Sequence[Value], integrands: Sequence[Value], cost: Value) -> NodeFunction:
         """All rows of a node: defects, equations, relations along the motion, contributions to integrals; and to the cost."""

@@ -94,7 +94,7 @@ class _JunctionVariables:
         return _JunctionVariables(symbols("wl", old.nw), symbols("zr", new.nz), symbols("P", impulses), old, new)
 
     @property
-    def left(self) -> Value:
+    def state_before(self) -> Value:
         """The state before the junction."""
         return take(self.w, range(self.old.nz))
 
@@ -105,7 +105,7 @@ class _JunctionVariables:
     def at(self, values: list[Value], form: NormalForm, state: Value) -> list[Value]:
         """Graphs of a normal form at q, v, t and the parameters of this instant; inputs are those of the last node."""
         nq, shared = form.nq, self.new.shared
-        u = take(self.w, self.old.place("u"))
+        u = take(self.w, self.old.indices("u"))
         p = shared.parameters(self.new.system, self.new.inputs, u)
         pairs = [
             (form.inputs["q"], state[:nq]),
@@ -116,7 +116,7 @@ class _JunctionVariables:
         pairs = [(a, b) for a, b in pairs if a.numel()]
         return substitute_all(values, [a for a, _ in pairs], [b for _, b in pairs])
 
-    def finished(self, parts: list[tuple[Value, float, float]]) -> PhaseJunction:
+    def with_rows(self, parts: list[tuple[Value, float, float]]) -> PhaseJunction:
         g = column(*(value for value, _, _ in parts))
         rows = np.vstack([np.tile([low, high], (value.numel(), 1)) for value, low, high in parts])
         function = NodeFunction(self.y, self.new.shared.theta, symbols("d", 1), self.new.shared.p, g, Value(0))
@@ -124,18 +124,18 @@ class _JunctionVariables:
 
 
 def _row_values(graph: PhaseGraph, names: list[str]) -> tuple[list[int], list[int]]:
-    """Indices in f0 and f1 of the named rows, where they are kept."""
+    """Indices in f0 and f1 of the named rows, where they are independent."""
     form = graph.form
     linear = [row for row in form.rows if row.linear]
     position_rows, velocity_rows = [r for r in linear if r.level == 0], [r for r in linear if r.level < 2]
-    named = lambda r: r.constraint.name in names and r.index in graph.kept
+    named = lambda r: r.constraint.name in names and r.index in graph.independent_rows
     return [k for k, r in enumerate(position_rows) if named(r)], [k for k, r in enumerate(velocity_rows) if named(r)]
 
 
 def _new_rows(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph) -> list[str]:
     """Names of rows that hold only in the later phase."""
-    known = {old.form.rows[i].constraint.name for i in old.kept}
-    return [new.form.rows[i].constraint.name for i in new.kept if new.form.rows[i].constraint.name not in known]
+    known = {old.form.rows[i].constraint.name for i in old.independent_rows}
+    return [new.form.rows[i].constraint.name for i in new.independent_rows if new.form.rows[i].constraint.name not in known]
 
 
 def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: PhaseGraph, closing: list[str]) -> PhaseJunction:
@@ -143,7 +143,7 @@ def _smooth(before: ContactPhase, after: ContactPhase, old: PhaseGraph, new: Pha
     junction = _JunctionVariables.of(old, new, 0)
     position_rows, velocity_rows = _row_values(new, _new_rows(before, after, old, new))
     f0, f1 = junction.at([take(new.form["f0"], position_rows), take(new.form["f1"], velocity_rows)], new.form, junction.z)
-    return junction.finished([(junction.z - junction.left, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
+    return junction.with_rows([(junction.z - junction.state_before, 0.0, 0.0), (f0, 0.0, 0.0), (f1, 0.0, 0.0)])
 
 
 def _landing(
@@ -153,7 +153,7 @@ def _landing(
     form, nq = new.form, new.form.nq
     linear = [row.index for row in form.rows if row.linear]
     velocity_rows = [i for i in linear if form.rows[i].level < 2]
-    acting = [i for i in new.kept if i in velocity_rows]
+    acting = [i for i in new.independent_rows if i in velocity_rows]
     junction = _JunctionVariables.of(old, new, len(acting))
     position_rows, _ = _row_values(new, _new_rows(before, after, old, new))
     columns = [linear.index(i) for i in acting]
@@ -164,8 +164,8 @@ def _landing(
         take(form["f0"], position_rows),
     ]
     M, W, f1, f0 = junction.at(values, form, junction.z)
-    jump = M @ (junction.z[nq:] - junction.left[nq:]) - W @ junction.P
-    blocks = [(junction.z[:nq] - junction.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
+    jump = M @ (junction.z[nq:] - junction.state_before[nq:]) - W @ junction.P
+    blocks = [(junction.z[:nq] - junction.state_before[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1, 0.0, 0.0), (f0, 0.0, 0.0)]
     names = {form.rows[i].constraint.multiplier: k for k, i in enumerate(acting)}
     for row in after.rows:  # the same bounds hold for the impulses
         inside = row.expression.free_symbols & set(names)
@@ -174,9 +174,9 @@ def _landing(
             blocks.append((lowered, row.lower, row.upper))
     gentle_at = [i for i in acting if form.rows[i].constraint.name in gentle]
     if gentle_at:
-        f1_before = junction.at([take(form["f1"], [velocity_rows.index(i) for i in gentle_at])], form, junction.left)[0]
+        f1_before = junction.at([take(form["f1"], [velocity_rows.index(i) for i in gentle_at])], form, junction.state_before)[0]
         blocks.append((f1_before, 0.0, 0.0))
-    return junction.finished(blocks)
+    return junction.with_rows(blocks)
 
 
 def _impulsive(junction: _JunctionVariables, expr: Any, names: dict[Any, int]) -> Value:
@@ -198,7 +198,7 @@ def _impact(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> Ph
     form = normal_form(new.system, (*closed, faces.index(struck)))
     nq, linear = form.nq, [row.index for row in form.rows if row.linear]
     velocity_rows = [i for i in linear if form.rows[i].level < 2]
-    names = {new.form.rows[i].constraint.name for i in new.kept} | {struck}
+    names = {new.form.rows[i].constraint.name for i in new.independent_rows} | {struck}
     acting = [i for i in velocity_rows if form.rows[i].constraint.name in names]
     hit = next(i for i in acting if form.rows[i].constraint.name == struck)
     junction = _JunctionVariables.of(old, new, len(acting))
@@ -211,10 +211,10 @@ def _impact(system: System, old: PhaseGraph, new: PhaseGraph, struck: str) -> Ph
         take(form["f1"], [index(hit)]), take(form["f0"], [position_rows.index(hit)]), e,
     ]  # fmt: skip
     M, W, f1_others, rate_after, g, e_ = junction.at(values, form, junction.z)
-    rate_before = junction.at([take(form["f1"], [index(hit)])], form, junction.left)[0]
-    jump = M @ (junction.z[nq:] - junction.left[nq:]) - W @ junction.P
-    return junction.finished([
-        (junction.z[:nq] - junction.left[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1_others, 0.0, 0.0),
+    rate_before = junction.at([take(form["f1"], [index(hit)])], form, junction.state_before)[0]
+    jump = M @ (junction.z[nq:] - junction.state_before[nq:]) - W @ junction.P
+    return junction.with_rows([
+        (junction.z[:nq] - junction.state_before[:nq], 0.0, 0.0), (jump, 0.0, 0.0), (f1_others, 0.0, 0.0),
         (rate_after + e_ * rate_before, 0.0, 0.0), (g, 0.0, 0.0), (rate_before, -np.inf, 0.0),
     ])  # fmt: skip
 

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RowAlong:
+class PathRow:
     """A relation along the motion: its text, and whether it contains only time, states and parameters."""
 
     text: str
@@ -42,19 +42,19 @@ class PhaseFunctions:
     start_rows: Array
     integrals: int  # the last rows of a node, summed over all nodes
     released: tuple[int, ...] = ()  # rows of the last node that are implied by the junction to the next phase
-    along: tuple[RowAlong, ...] = ()  # rows of a node before those of integrals
+    path_rows: tuple[PathRow, ...] = ()  # rows of a node before those of integrals
 
     @property
     def labels(self) -> list[str]:
         """The text of each row of a node."""
         form, system = self.graph.form, self.graph.system
-        names = [form.rows[i].constraint.name for i in self.graph.kept]
-        linear = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].linear]
-        velocity_rows = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level < 2]
-        position_rows = [n for i, n in zip(self.graph.kept, names, strict=True) if form.rows[i].level == 0]
+        names = [form.rows[i].constraint.name for i in self.graph.independent_rows]
+        linear = [n for i, n in zip(self.graph.independent_rows, names, strict=True) if form.rows[i].linear]
+        velocity_rows = [n for i, n in zip(self.graph.independent_rows, names, strict=True) if form.rows[i].level < 2]
+        position_rows = [n for i, n in zip(self.graph.independent_rows, names, strict=True) if form.rows[i].level == 0]
         labels = [f"the rate of {s}" for s in (*system.positions, *system.velocities)]
         labels += [f"the equation of {v}" for v in system.velocities] + [f"'{n}' (accelerations)" for n in linear]
-        labels += [f"'{n}'" for i, n in zip(self.graph.kept, names, strict=True) if not form.rows[i].linear]
+        labels += [f"'{n}'" for i, n in zip(self.graph.independent_rows, names, strict=True) if not form.rows[i].linear]
         labels += (
             [f"'{n}'" for n in position_rows]
             + [f"the unit quaternion '{b.name}'" for b in system.quaternions]
@@ -112,7 +112,7 @@ def plan_model(request: SteeringRequest, phases: Sequence[tuple[ContactPhase, tu
     coupling = _coupling(request, functions, shared, rest, totals)
     pairs = zip(phases[:-1], phases[1:], graphs[:-1], graphs[1:], strict=True)
     junctions = tuple(phase_junction(request, earlier[0], later[0], old, new) for earlier, later, old, new in pairs)
-    return PlanModel(request, tuple(functions), shared, coupling, totals, request.between, junctions)
+    return PlanModel(request, tuple(functions), shared, coupling, totals, request.instant_relations, junctions)
 
 
 def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -121,7 +121,7 @@ def _split(request: SteeringRequest) -> tuple[Any, Any, tuple[Any, ...]]:
     A cost that is affine in its integrals, with constant coefficients, is summed node by node; otherwise, and in relations,
     an integral is an unknown with a row of its own.
     """
-    between = {node for row in request.between for node in row.expression.atoms(TimeIntegral)}
+    between = {node for row in request.instant_relations for node in row.expression.atoms(TimeIntegral)}
     integrals = sorted(request.objective.atoms(TimeIntegral), key=str)
     names = {node: sympy.Dummy(f"I{k}", real=True) for k, node in enumerate(integrals)}
     objective = request.objective.xreplace(names)
@@ -139,7 +139,7 @@ def _phase(
 ) -> PhaseFunctions:  # fmt: skip
     faces = request.system.unilateral
     walls = [(face, float(margins[i])) for i, face in enumerate(faces) if face.name not in phase.closed]
-    rows = [*request.along, *(_open_face(face, margin) for face, margin in walls), *phase.rows]
+    rows = [*request.path_relations, *(_open_face(face, margin) for face, margin in walls), *phase.rows]
     along, limits = bounded_rows(graph, rows), np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)
     integrands = [graph.lowered(node.args[0]) for node in totals]
     node = graph.node(along, integrands, graph.lowered(direct))
@@ -149,7 +149,7 @@ def _phase(
     start = graph.start([along[k] for k in state_rows])
     start_rows = np.vstack([np.zeros((start.g.numel() - len(state_rows), 2)), limits[state_rows]])
     released = tuple(equal + k for k, row in enumerate(rows) if row.text in _reached_bounds(phase, after))
-    relations = tuple(RowAlong(row.text, k in state_rows) for k, row in enumerate(rows))
+    relations = tuple(PathRow(row.text, k in state_rows) for k, row in enumerate(rows))
     return PhaseFunctions(graph, node, node_rows, start, start_rows, len(totals), released, relations)
 
 
@@ -174,7 +174,7 @@ def _refuse_idle(request: SteeringRequest, phases: Sequence[PhaseFunctions], sha
                 f"nothing depends on the control {request.steered.controls[k]} ({s}): no force, constraint or goal contains it"
             )
     for k, s in enumerate(shared.unknown):
-        goals = [request.objective, *(row.expression for row in request.between)]
+        goals = [request.objective, *(row.expression for row in request.instant_relations)]
         if not depends(functions, shared.theta[shared.phases + k]) and not any(s in e.free_symbols for e in goals):
             raise ModelError(
                 f"nothing depends on the unknown {s}: it stands in no force, constraint, inertia or goal that acts"
@@ -184,7 +184,7 @@ def _refuse_idle(request: SteeringRequest, phases: Sequence[PhaseFunctions], sha
 def _coupling(
     request: SteeringRequest, phases: Sequence[PhaseFunctions], shared: SharedUnknowns, rest: Any, totals: Sequence[Any]
 ) -> InstantCoupling:
-    rows = request.between
+    rows = request.instant_relations
     expressions = [rest, *(row.expression for row in rows)]
     nodes = sorted({node for e in expressions for node in e.atoms(InstantValue)}, key=str)
     instants = tuple(sorted({node.instant for node in nodes}, key=str))
@@ -209,7 +209,7 @@ def _coupling(
         {names[node]: values[node] for node in nodes}
         | {names[node]: shared.theta[first_integral + k] for k, node in enumerate(totals)}
     )
-    lowered = phases[0].graph.settled([lower(e.xreplace(names)) for e in expressions])
+    lowered = phases[0].graph.in_unknowns([lower(e.xreplace(names)) for e in expressions])
     w = column(*unknowns) if unknowns else zeros(0)
     g = column(*lowered[1:]) if rows else zeros(0)
     limits = np.array([(r.lower, r.upper) for r in rows]).reshape(-1, 2)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from appell.errors import AppellError
 from appell.graph.stopped_by_hand import SolverWatch
-from appell.optimize.between_nodes import Excess, excesses, said_between_nodes, stepped_over
+from appell.optimize.between_nodes import Excess, excesses, messages_between_nodes, stepped_over
 from appell.optimize.first_guess import GuessedMotion, input_limits, shaken
 from appell.optimize.goals import at
 from appell.optimize.lost_inertia import lost_inertia, negative_inertia
@@ -60,25 +60,25 @@ class AttemptedPlan:
     """
 
     guess: GuessedMotion
-    found: MeshSolution
+    solution: MeshSolution
     steps: list[MeshStep]
-    judged: Replay | None
+    replayed: Replay | None
     message: str
     ok: bool
     doubts: tuple[str, ...] = ()
     massless: bool = False
 
     @property
-    def lost(self) -> bool:
+    def calls_for_another_guess(self) -> bool:
         """Whether another guess is worth a try."""
         if self.massless:
             return False
-        return self.steps[-1].error > TORN if self.found.ok else self.found.found.status in LOST
+        return self.steps[-1].error > TORN if self.solution.ok else self.solution.output.status in LOST
 
     @property
-    def left(self) -> float:
+    def infeasibility(self) -> float:
         """The distance from a valid plan: the error of the replay or, where rows are violated, their violation."""
-        return (0.0 if self.judged is None else self.judged.error) if self.found.ok else 1e3 + self.found.residual
+        return (0.0 if self.replayed is None else self.replayed.error) if self.solution.ok else 1e3 + self.solution.residual
 
 
 class PlanSearch:
@@ -107,7 +107,7 @@ class PlanSearch:
             massless = lost_inertia(self.setting, meshes)
             if massless:
                 steps.append(_step(solution, np.inf))
-                message = f"{solution.word}, but {massless}" if solution.ok else f"{solution.word}; {massless}"
+                message = f"{solution.outcome}, but {massless}" if solution.ok else f"{solution.outcome}; {massless}"
                 return AttemptedPlan(guess, solution, steps, judged, message, False, massless=True)
             if not solution.ok:
                 steps.append(_step(solution, np.inf))
@@ -115,7 +115,7 @@ class PlanSearch:
                 if retry and not self.watch.interrupted:
                     planned = self.setting.begin(guess, FINER_FIRST)  # the path may be too complex for the first mesh
                     continue
-                return AttemptedPlan(guess, solution, steps, judged, solution.word, False)
+                return AttemptedPlan(guess, solution, steps, judged, solution.outcome, False)
             numbers = self._with_unknown(solution.planned)
             errors = mesh_errors(transcription, solution.planned, numbers, self.request.since, solution.states)
             steps.append(_step(solution, errors.largest))
@@ -131,7 +131,9 @@ class PlanSearch:
                 violations, state_violation = [*thin, *violations], thin[0] if thin else state_violation
                 if current.error <= self.tolerance and state_violation is None:
                     return self._with_ends_checked(
-                        AttemptedPlan(guess, solution, steps, current, solution.word, True, self._doubts(solution, violations))
+                        AttemptedPlan(
+                            guess, solution, steps, current, solution.outcome, True, self._doubts(solution, violations)
+                        )
                     )
             torn = len(steps) >= TORN_MESHES and errors.remaining > max(TORN, FALLING * steps[-2].error)
             within_tolerance = current is not None and current.error <= self.tolerance  # bounds between nodes alone are missed
@@ -142,7 +144,13 @@ class PlanSearch:
                 if state_violation is not None and not judged.error > self.tolerance:
                     reason = self._doubts(solution, [state_violation])[0]
                 return AttemptedPlan(
-                    guess, solution, steps, judged, f"{solution.word}, but {reason}", False, self._doubts(solution, violations)
+                    guess,
+                    solution,
+                    steps,
+                    judged,
+                    f"{solution.outcome}, but {reason}",
+                    False,
+                    self._doubts(solution, violations),
                 )
             retry = judged is not None and judged.error > self.tolerance
             mesh_tolerance = self.tolerance * (0.1 if retry else 1.0) ** len(
@@ -158,7 +166,7 @@ class PlanSearch:
                 break
             candidates = (
                 solve_on_mesh(solution.transcription, guess, self.setting.ends, self.setting.p, self.watch, None, stiffness)
-                for guess in self._guesses_beside(solution)
+                for guess in self._guesses_near(solution)
             )
             target = solution.objective - self._objective_tolerance(solution)
             better = next((candidate for candidate in candidates if candidate.ok and candidate.objective < target), None)
@@ -167,10 +175,10 @@ class PlanSearch:
             solution = better
         return solution
 
-    def _guesses_beside(self, solution: MeshSolution) -> Iterator[PlannedMotion]:
+    def _guesses_near(self, solution: MeshSolution) -> Iterator[PlannedMotion]:
         """Guesses near a stationary point, where the goal may be lower: in a direction of negative curvature, or anywhere if
         the goal has neither slopes nor curvatures, as −x⁴ at x = 0."""
-        transcription, x = solution.transcription, solution.found.x
+        transcription, x = solution.transcription, solution.output.x
         bounds = variable_bounds(transcription, self.setting.ends)
         direction = downward(solution, bounds) if solution.unsure else None
         if direction is not None:
@@ -182,7 +190,7 @@ class PlanSearch:
             yield replace(perturbed, phases=tuple(phase.on(b, MESH_NODES) for phase, b in phases))
 
     def _doubts(self, solution: MeshSolution, violations: list[Excess]) -> tuple[str, ...]:
-        return said_between_nodes(solution, violations, self.tolerance)
+        return messages_between_nodes(solution, violations, self.tolerance)
 
     def _objective_tolerance(self, solution: MeshSolution) -> float:
         """The change of the objective that counts as none, relative to it, or to the size of the cost where it is near zero."""
@@ -209,16 +217,19 @@ class PlanSearch:
         with self.watch:
             while not self.watch.interrupted:
                 first = not tried
-                guess = self.setting.line if first else self._shaken(tried[0].found)
-                torn = [attempt for attempt in tried if attempt.found.ok and attempt.lost]
+                guess = self.setting.line if first else self._shaken(tried[0].solution)
+                torn = [attempt for attempt in tried if attempt.solution.ok and attempt.calls_for_another_guess]
                 tried.append(self.attempt(guess, STIFFER ** len(torn)))
-                lost = not any(attempt.ok for attempt in tried) and tried[-1].lost
+                lost = not any(attempt.ok for attempt in tried) and tried[-1].calls_for_another_guess
                 if len(tried) >= max(attempts, 1 + MORE_GUESSES if lost else 1):
                     break
             best = min(
-                tried, key=lambda attempt: (not attempt.ok, 0.0 if attempt.ok else attempt.left, attempt.found.objective)
+                tried,
+                key=lambda attempt: (not attempt.ok, 0.0 if attempt.ok else attempt.infeasibility, attempt.solution.objective),
             )
-            return self._finished(best, [Attempt(attempt.ok, attempt.found.objective, attempt.message) for attempt in tried])
+            return self._motion_plan(
+                best, [Attempt(attempt.ok, attempt.solution.objective, attempt.message) for attempt in tried]
+            )
 
     def _shaken(self, solution: MeshSolution) -> GuessedMotion:
         """A perturbed guess; solution: that from the first guess, which gives the sizes of the variables."""
@@ -230,7 +241,7 @@ class PlanSearch:
 
     def _with_ends_checked(self, attempt: AttemptedPlan) -> AttemptedPlan:
         """Rejects a plan if an end value that was left to the rows, because they imply it, differs from the given one."""
-        reason = missed_end(self.request, attempt.found)
+        reason = missed_end(self.request, attempt.solution)
         return replace(attempt, ok=False, message=f"{attempt.message}, but {reason}") if reason else attempt
 
     def _nearest_end(self, guess: GuessedMotion, states: StateSizes) -> str:
@@ -239,7 +250,7 @@ class PlanSearch:
         fixed = [i for i in range(len(request.states)) if request.end.fixed[i]]
         if not fixed or self.watch.interrupted:
             return ""
-        sizes = states.along([end.z[None] for end in self.setting.ends])
+        sizes = states.over([end.z[None] for end in self.setting.ends])
         misses = [(at(request.states[i], "end") - float(request.end.lower[i])) / float(sizes[i]) for i in fixed]
         low, high = request.end.lower.copy(), request.end.upper.copy()
         low[fixed], high[fixed] = -np.inf, np.inf
@@ -268,14 +279,14 @@ class PlanSearch:
         noun, verb = ("phase", "it lasts") if len(short) == 1 else ("phases", "they last")
         return f"; a plan without {noun} {numbers} may be better: {verb} {shortest:.2g} s, as short as a phase can be"
 
-    def _finished(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
-        solution, judged, message, ok = best.found, best.judged, best.message, best.ok
+    def _motion_plan(self, best: AttemptedPlan, tried: list[Attempt]) -> MotionPlan:
+        solution, judged, message, ok = best.solution, best.replayed, best.message, best.ok
         if judged is None and not best.massless:
             try:
                 judged = replay(self.setting.model, solution.planned, self.tolerance, self.options, solution.states)
             except AppellError as error:  # an unfinished plan may be impossible to simulate
                 message = f"{message}; it cannot be simulated: {error}"
-        if not solution.ok and not best.massless and solution.found.status != "Not_Enough_Degrees_Of_Freedom":
+        if not solution.ok and not best.massless and solution.output.status != "Not_Enough_Degrees_Of_Freedom":
             nearest = self._nearest_end(best.guess, solution.states)
             message = f"{message}{nearest or worst_relation(self.setting.model, solution.planned)}"
         message = f"{message}{self._needless_phases(solution)}"
@@ -288,7 +299,7 @@ class PlanSearch:
         if self.watch.interrupted:
             message, ok = message if "interrupted" in message else f"interrupted; {message}", False
         return MotionPlan(
-            self.request.given, ok, message, solution.objective, solution.planned.duration,
+            self.request.original, ok, message, solution.objective, solution.planned.duration,
             None if judged is None else judged.motion, None if judged is None else judged.simulated, controls, values,
             np.inf if judged is None else judged.error, tuple(best.steps), tuple(tried), t, session, best.doubts,
         )  # fmt: skip
@@ -300,7 +311,7 @@ def _on_finer_mesh(
 ) -> PlannedMotion:  # fmt: skip
     """A solution on a mesh that is finer where it misses equations or bounds of states; unsettled: its objective changes."""
     exceeded = [
-        np.max([violation.shares[k] for violation in violations if violation.of_states] or [np.zeros(len(b) - 1)], axis=0)
+        np.max([violation.violations[k] for violation in violations if violation.of_states] or [np.zeros(len(b) - 1)], axis=0)
         for k, b in enumerate(breaks)
     ]
     finer = [
@@ -314,7 +325,7 @@ def _on_finer_mesh(
 
 def _step(solution: MeshSolution, error: float) -> MeshStep:
     count = sum(len(breaks) - 1 for breaks in solution.transcription.breaks)
-    return MeshStep(count, solution.objective, error, solution.found.iterations, solution.found.status)
+    return MeshStep(count, solution.objective, error, solution.output.iterations, solution.output.status)
 
 
 __all__ = ["PlanSearch"]

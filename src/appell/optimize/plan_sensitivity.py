@@ -78,18 +78,18 @@ def plan_sensitivity(plan: MotionPlan, by: Any) -> PlanSensitivity:
             raise ModelError(f"by= names {name}, whose start value follows from the others by the constraints; it cannot vary")
         for table, value in zip(tables, solver.by(*places[name]), strict=True):
             table[key] = value
-    return PlanSensitivity(node_times(solver.one.planned, session.since), *tables)
+    return PlanSensitivity(node_times(solver.solution.planned, session.since), *tables)
 
 
 def _at_switches(session: PlanSession) -> tuple[MeshSolution, tuple[Array, Array]]:
     """The plan on a mesh refined where inputs switch, with the bounds of its variables."""
-    solution, bounds = session.solution, session.ready.bounds
+    solution, bounds = session.solution, session.solver.bounds
     model, start, watch = session.model, solution.transcription.start_places(0), SolverWatch()
     p = solution.numbers[: len(model.shared.names) + 1 + model.shared.mobility.numel()]
     fixed_bounds = [bounds[0][start], bounds[1][start]], [float(bounds[0][0]), float(bounds[1][0])]
     for _ in range(SWITCH_ROUNDS):
         phases = solution.planned.phases
-        finer = [_cut(phase, list(functions.graph.place("u"))) for functions, phase in zip(model.phases, phases, strict=True)]
+        finer = [_cut(phase, list(functions.graph.indices("u"))) for functions, phase in zip(model.phases, phases, strict=True)]
         count = sum(map(len, finer))
         if count == sum(len(phase.breaks) for phase in phases) or count > MOST_INTERVALS:
             break
@@ -116,29 +116,29 @@ def _cut(phase: PlannedPhase, places: list[int]) -> Array:
 class _Linearised:
     """The system of a plan at its optimum, factored."""
 
-    def __init__(self, session: PlanSession, one: MeshSolution, bounds: tuple[Array, Array]):
-        self.session, self.one, self.transcription = session, one, one.transcription
-        system = optimality_system(one, bounds)
-        self.y, self.lam, self.A, self.H, self.free, self.held = (
-            system.y, system.lam, system.A, system.H, system.free, system.held,
+    def __init__(self, session: PlanSession, solution: MeshSolution, bounds: tuple[Array, Array]):
+        self.session, self.solution, self.transcription = session, solution, solution.transcription
+        system = optimality_system(solution, bounds)
+        self.y, self.lam, self.A, self.H, self.free, self.active_rows = (
+            system.y, system.lam, system.A, system.H, system.free, system.active_rows,
         )  # fmt: skip
-        A = self.A[self.held][:, self.free]
+        A = self.A[self.active_rows][:, self.free]
         self.solve = _factored(csc_matrix(bmat([[self.H[self.free][:, self.free], A.T], [A, None]])))
 
     def by(self, kind: str, i: int) -> tuple[Any, ...]:
         """dJ*, dT, values, states, controls for one parameter or start value."""
-        program, n = self.one.program, self.one.program.n
+        program, n = self.solution.program, self.solution.program.n
         dy = np.zeros(n)
         if kind == "p":
-            lagrangian, rows, cost = program.slopes_by(self.y, self.one.numbers, self.lam, i)
+            lagrangian, rows, cost = program.slopes_by(self.y, self.solution.numbers, self.lam, i)
             rate = cost + float(self.lam @ rows)
         else:
             index = self.transcription.start_places(0)[i]
             dy[index] = 1 / program.scales[index]
             lagrangian, rows = self.H @ dy, self.A @ dy
-            gradient = np.array(program.gradient(self.y, self.one.numbers)[1]).ravel() + self.A.T @ self.lam
+            gradient = np.array(program.gradient(self.y, self.solution.numbers)[1]).ravel() + self.A.T @ self.lam
             rate = float(gradient @ dy)
-        right_side = -np.concatenate([lagrangian[self.free], rows[self.held]])
+        right_side = -np.concatenate([lagrangian[self.free], rows[self.active_rows]])
         dy[self.free] += self.solve(right_side)[: len(self.free)]
         return self._read(rate / program.cost_scale, self.transcription, dy * program.scales)
 
@@ -154,7 +154,7 @@ class _Linearised:
             if value is not c:
                 controls[c] = states[:, request.states.index(value)]
                 continue
-            places = [functions.graph.place("u")[k] for functions in self.session.model.phases]
+            places = [functions.graph.indices("u")[k] for functions in self.session.model.phases]
             nodes = [phase.nodes[:, :, at].ravel() for phase, at in zip(changed.phases, places, strict=True)]
             at_start = changed.phases[0].table.controls(np.zeros(1))[0] @ changed.phases[0].nodes[0, :, places[0]]
             controls[c] = np.concatenate([[at_start], *nodes])

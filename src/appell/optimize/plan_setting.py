@@ -117,7 +117,7 @@ class PlanSetting:
         return states
 
     @cached_property
-    def kept(self) -> tuple[tuple[int, ...], ...]:
+    def independent_rows(self) -> tuple[tuple[int, ...], ...]:
         """Indices of the independent rows of each phase."""
         return tuple(
             independent_rows(phase.form, self.sampled(k), self.numbers_of(phase.system)) if phase.form.rows else ()
@@ -129,11 +129,11 @@ class PlanSetting:
         for k in range(len(self.phases)):
             self._refuse_undetermined(k)
         self._refuse_open()
-        return plan_model(self.request, list(zip(self.phases, self.kept, strict=True)), self.margins)
+        return plan_model(self.request, list(zip(self.phases, self.independent_rows, strict=True)), self.margins)
 
     def _refuse_undetermined(self, k: int) -> None:
         """Raises if a goal or bound uses multipliers of linearly dependent rows."""
-        phase, kept = self.phases[k], self.kept[k]
+        phase, kept = self.phases[k], self.independent_rows[k]
         if len(kept) == len(phase.form.rows):
             return
         constraints = {row.index: row.constraint for row in phase.form.rows}
@@ -187,7 +187,7 @@ class PlanSetting:
 
     @cached_property
     def ends(self) -> tuple[EndState, EndState]:
-        return end_states(self.request, self._rows_at_ends(self.kept), self.first_ends)
+        return end_states(self.request, self._rows_at_ends(self.independent_rows), self.first_ends)
 
     @cached_property
     def margins(self) -> Array:

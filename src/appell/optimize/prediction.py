@@ -52,7 +52,7 @@ class Unknown:
     guess: float
     low: float
     high: float
-    scale: float = 0.0  # the size of its state along the motion with the first guesses; of a parameter, see `own_sizes`
+    scale: float = 0.0  # the size of its state along the motion with the first guesses; see `with_parameter_scales`
 
     @property
     def size(self) -> float:
@@ -61,7 +61,7 @@ class Unknown:
         return known or (self.high - self.low if np.isfinite(self.high - self.low) else 1.0)
 
 
-def in_own_units(prediction: Prediction) -> Prediction:
+def in_natural_units(prediction: Prediction) -> Prediction:
     """The same with an absolute tolerance in proportion to the motion, unless one is given, and with sizes of start values."""
     requested_atol, sizes_with = prediction.options.get("atol"), prediction.sizes
     largest_start = max((abs(x) for x in prediction.experiment.start.values() if isinstance(x, int | float)), default=0.0)
@@ -74,13 +74,15 @@ def in_own_units(prediction: Prediction) -> Prediction:
     ]
     options = {**prediction.options, "atol": atol}
     rescaled = Prediction(prediction.system, prediction.number, prediction.experiment, unknowns, prediction.since, options)
-    return rescaled.of(own_sizes(rescaled))
+    return rescaled.of(with_parameter_scales(rescaled))
 
 
-def own_sizes(prediction: Prediction) -> tuple[Unknown, ...]:
+def with_parameter_scales(prediction: Prediction) -> tuple[Unknown, ...]:
     """The unknowns, with scales for the parameters whose first guess is 0: the value that changes the prediction by as much as
     its own size, min_c max|y_c|/max|∂y_c/∂θ|, at most the interval of its bounds; 0 if nothing determines a scale."""
-    unscaled = [j for j in prediction.own if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess]
+    unscaled = [
+        j for j in prediction.own_unknowns if prediction.unknowns[j].experiment is None and not prediction.unknowns[j].guess
+    ]
     theta = np.array([unknown.guess for unknown in prediction.unknowns])
     predicted = prediction(theta) if unscaled else None
     if predicted is None:
@@ -121,7 +123,7 @@ class Prediction:
         return Prediction(self.system, self.number, self.experiment, unknowns, self.since, self.options)
 
     @property
-    def own(self) -> list[int]:
+    def own_unknowns(self) -> list[int]:
         """The unknowns that this experiment depends on."""
         return [j for j, unknown in enumerate(self.unknowns) if unknown.experiment in (None, self.number)]
 
@@ -154,7 +156,7 @@ class Prediction:
             return None
         states = [(float(motion.t[k]), z[k]) for k in (0, len(z) // 2, -1)]
         roots = inertia_roots(motion.run.form, states, motion.run.p_at(float(motion.t[0])))
-        return StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).along([z])
+        return StateSizes(self.system.nq, np.zeros(z.shape[1]), roots).over([z])
 
     @property
     def has_velocity(self) -> bool:
@@ -165,26 +167,26 @@ class Prediction:
     def start(self, theta: Array) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """(parameters, start values) with these unknowns; where there are constraints, other start values give way to them."""
         parameters, start = dict(self.experiment.parameters), dict(self.experiment.start)
-        for j in self.own:
+        for j in self.own_unknowns:
             unknown = self.unknowns[j]
             table = parameters if unknown.experiment is None else start
             for key in [key for key in table if text_of(key) == str(unknown.symbol)]:
                 del table[key]
             table[unknown.symbol] = float(theta[j])
-        if self.system.constraints and self.own:
-            symbols = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is not None]
+        if self.system.constraints and self.own_unknowns:
+            symbols = [self.unknowns[j].symbol for j in self.own_unknowns if self.unknowns[j].experiment is not None]
             start = consistent(self.system, start, parameters, since=self.since, hold=symbols)
         return parameters, start
 
     def _start_slopes(self, theta: Array) -> dict[int, Array]:
         """Unknown → ∂z_0/∂θ_j, (nz,), by central differences where constraints make start values depend on each other."""
         state = (*self.system.positions, *self.system.velocities)
-        slopes = {j: np.zeros(len(state)) for j in self.own}
+        slopes = {j: np.zeros(len(state)) for j in self.own_unknowns}
         if not self.system.constraints:
-            for j in (j for j in self.own if self.unknowns[j].experiment is not None):
+            for j in (j for j in self.own_unknowns if self.unknowns[j].experiment is not None):
                 slopes[j][state.index(self.unknowns[j].symbol)] = 1.0
             return slopes
-        for j in self.own:
+        for j in self.own_unknowns:
             sides, step = [], STEP_OF_STARTS * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
             for sign in (1.0, -1.0):
                 moved = theta.copy()
@@ -212,7 +214,7 @@ class Prediction:
         return tuple(self._by_chain(c, at, varied, starts) for c in self.experiment.channels)
 
     def _varied(self, at: Predicted) -> Variations | None:
-        parameters = [self.unknowns[j].symbol for j in self.own if self.unknowns[j].experiment is None]
+        parameters = [self.unknowns[j].symbol for j in self.own_unknowns if self.unknowns[j].experiment is None]
         try:
             result = variations(at.motion, by=parameters, times=self.experiment.times)
         except AppellError:  # friction, records: no variations
@@ -226,7 +228,7 @@ class Prediction:
         state = (*system.positions, *system.velocities)
         by_state = {i: value(slope) for i, s in enumerate(state) if (slope := partial(channel.expression, s)) != 0}
         slopes, column = np.zeros((k, len(self.unknowns))), 0
-        for j in self.own:
+        for j in self.own_unknowns:
             unknown, moved = self.unknowns[j], variation.state @ starts[j]
             if unknown.experiment is None:
                 moved, column = moved + variation.parameters[:, :, column], column + 1
@@ -238,7 +240,7 @@ class Prediction:
 
     def _by_differences(self, theta: Array, at: Predicted) -> tuple[Array, ...]:
         slopes = tuple(np.zeros((len(y), len(self.unknowns))) for y in at.values)
-        for j in self.own:
+        for j in self.own_unknowns:
             step = STEP_OF_MOTIONS * max(abs(theta[j]), 1e-3 * self.unknowns[j].size)
             sides = []
             for sign in (1.0, -1.0):

@@ -64,16 +64,16 @@ class PlanSession:
     setting: PlanSetting
     solution: MeshSolution
     options: Mapping[str, Any]
-    made: ReadySolver | None = None
+    ready_solver: ReadySolver | None = None
 
     @property
     def model(self) -> Any:
         return self.setting.model
 
     @cached_property
-    def ready(self) -> ReadySolver:
-        if self.made is not None:
-            return self.made
+    def solver(self) -> ReadySolver:
+        if self.ready_solver is not None:
+            return self.ready_solver
         watch, solution = SolverWatch(), self.solution
         bounds = variable_bounds(solution.transcription, self.setting.ends)
         return ReadySolver(solution.program.solver(OPTIONS | WARM | REPLAN), bounds, solution.transcription.row_bounds(), watch)
@@ -93,7 +93,7 @@ class PlanSession:
                 column = (
                     request.states.index(value)
                     if value is not c
-                    else functions.graph.place("u")[request.steered.inputs.index(s)]
+                    else functions.graph.indices("u")[request.steered.inputs.index(s)]
                 )
                 controls[c][inside] = w[:, column]
         return controls
@@ -108,7 +108,7 @@ class PlanSession:
 
     def again(self, start: Any, parameters: Any, since: Any, until: Any) -> PlanSession:
         """The plan from another start; see `MotionPlan.again`."""
-        transcription, ready = self.solution.transcription, self.ready
+        transcription, ready = self.solution.transcription, self.solver
         low, high = (bound.copy() for bound in ready.bounds)
         numbers = self._numbers(parameters)
         t0 = self.since if since is None else finite(since, "since=")
@@ -123,7 +123,7 @@ class PlanSession:
                 low[places[i]] = high[places[i]] = value
         x = np.clip(transcription.packed(guess), low, high)
         previous = self.solution
-        dual = previous.found.rows, previous.found.bounds
+        dual = previous.output.rows, previous.output.bounds
         result = solved(previous.program, ready.solver, x, numbers, (low, high), ready.rows, dual)
         solution = solution_of(transcription, previous.program, result, numbers, previous.sizes)
         if solution.ok:
@@ -181,7 +181,7 @@ class PlanSession:
         values = dict(zip(names, map(float, solution.numbers), strict=False))
         values |= dict(zip(self.model.request.unknown, map(float, planned.unknown), strict=True))
         t = solution.since
-        for contact, kept, phase in zip(self.setting.phases, self.setting.kept, planned.phases, strict=True):
+        for contact, kept, phase in zip(self.setting.phases, self.setting.independent_rows, planned.phases, strict=True):
             form, nq, t = contact.form, contact.form.nq, t + phase.duration
             if len(kept) == len(form.rows):
                 continue

@@ -45,7 +45,7 @@ def _polynomials(name: str, k: int, model: PlanModel, planned: PlannedMotion) ->
     knots, rows, t0 = [], [], model.request.since
     for functions, phase in zip(model.phases, planned.phases, strict=True):
         times = t0 + phase.breaks * phase.duration
-        values = phase.nodes[:, :, functions.graph.place("u")[k]]
+        values = phase.nodes[:, :, functions.graph.indices("u")[k]]
         powers = np.diff(times)[:, None] ** np.arange(phase.table.s)
         rows.append(np.column_stack([values @ phase.table.powers.T / powers, times[:-1]]))
         knots.append(times[:-1])
@@ -141,7 +141,7 @@ def replay(
     z0 = np.where(np.abs(z0) < START_NOISE * states.least, 0.0, z0)  # solver noise is no start off the rows
     start = dict(zip((*system.positions, *system.velocities), z0, strict=True))
     strict = min(1e-9, tolerance * 1e-3)  # the error of the simulation itself must not count
-    absolute = np.maximum(strict * 1e-3 * states.along([z]), LEAST_TOLERANCE)  # of each state, in its own units
+    absolute = np.maximum(strict * 1e-3 * states.over([z]), LEAST_TOLERANCE)  # of each state, in its own units
     simulated = _quietly(
         system, start, float(times[-1]), values, since=request.since, times=times, rtol=strict, atol=absolute, **options
     )
@@ -173,7 +173,7 @@ def distance(
     if len(simulated.t) < len(times) or simulated.t[-1] < times[-1] - 1e-9 * abs(times[-1] - times[0]):
         return np.inf, simulated.message
     z_simulated = np.hstack([simulated.q, simulated.v])[: len(times)]
-    differences = np.abs(z_simulated - z) / sizes.along([z, z_simulated])
+    differences = np.abs(z_simulated - z) / sizes.over([z, z_simulated])
     differences[np.ix_(struck, np.arange(len(states)) >= sizes.nq)] = 0.0
     largest = differences.max(axis=0)
     return float(largest.max(initial=0.0)), str(states[int(largest.argmax())])

@@ -36,7 +36,7 @@ class StateSizes:
     least: Array
     roots: Array
 
-    def along(self, tables: Sequence[Array]) -> Array:
+    def over(self, tables: Sequence[Array]) -> Array:
         """The size of each coordinate and velocity over some tables of states (k, nz); 1 where all of them vanish."""
         largest = np.max([np.abs(z).max(axis=0) for z in tables], axis=0)
         sizes = np.maximum(largest, SMALL_BESIDE_OTHERS * by_inertia(largest, self.roots, self.nq))

@@ -120,7 +120,7 @@ def optimize(
         search = DesignSearch(request, guess, tol, progress, {"backend": backend})
         return search.plan(whole(attempts, "attempts=", 1, 10_000), whole(seed, "seed=", 0))
     contact_phases, ends = _phases(request.system, phases, guess)
-    request = replace(request, of_phases=read_durations(durations, contact_phases, request.duration))
+    request = replace(request, phase_durations=read_durations(durations, contact_phases, request.duration))
     setting = PlanSetting(request, guess, tol, contact_phases, ends)
     search = PlanSearch(setting, whole(seed, "seed=", 0), progress, {"backend": backend})
     return search.plan(whole(attempts, "attempts=", 1, 10_000))

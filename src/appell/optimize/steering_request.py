@@ -59,10 +59,10 @@ class SteeringRequest:
     """A requested plan: min `objective`, with `start`, `end`, `bounds`, and rows along the motion and between instants.
 
     parameters: value of every parameter that is not an input, for unknown ones the first guess. duration: bounds of the time,
-    s. of_phases: bounds of the durations of the phases, s, in their order; () if only the whole is bounded.
+    s. phase_durations: bounds of the durations of the phases, s, in their order; () if only the whole is bounded.
     """
 
-    given: System
+    original: System
     steered: SteeredSystem
     objective: Any
     start: EndConditions
@@ -72,9 +72,9 @@ class SteeringRequest:
     parameters: Mapping[Any, float]
     unknown: tuple[Any, ...]
     bounds: Mapping[Any, Interval]
-    along: tuple[BoundedExpression, ...]
-    between: tuple[BoundedExpression, ...]
-    of_phases: tuple[Interval, ...] = ()
+    path_relations: tuple[BoundedExpression, ...]
+    instant_relations: tuple[BoundedExpression, ...]
+    phase_durations: tuple[Interval, ...] = ()
 
     @property
     def system(self) -> System:
@@ -87,7 +87,11 @@ class SteeringRequest:
     @property
     def symbols(self) -> set[Any]:
         """All symbols in the goal, the bounds and the relations."""
-        expressions = [self.objective, *self.bounds, *(row.expression for row in (*self.along, *self.between))]
+        expressions = [
+            self.objective,
+            *self.bounds,
+            *(row.expression for row in (*self.path_relations, *self.instant_relations)),
+        ]
         return {s for e in expressions for s in e.free_symbols}
 
 
@@ -250,23 +254,23 @@ class _Reader:
 
     def __init__(self, ready: SteeredSystem, unknown: list[Any], span: tuple[float, float, float]):
         self.span = (span[0], span[1]) if span[1] == span[2] else None  # for a fixed end, s
-        self.system, self.steered_inputs, self.of_controls = ready.system, ready.inputs, ready.states
-        self.given = {s for s in self.system.parameters if s not in (*ready.inputs, *unknown)}
-        self.constant = {*self.given, *unknown}
-        self.swapped = {c: s for c, s in ready.values.items() if c is not s}
-        self.own = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
+        self.system, self.steered_inputs, self.control_states = ready.system, ready.inputs, ready.states
+        self.given_parameters = {s for s in self.system.parameters if s not in (*ready.inputs, *unknown)}
+        self.constant = {*self.given_parameters, *unknown}
+        self.state_of_control = {c: s for c, s in ready.values.items() if c is not s}
+        self.states = {str(s): s for s in (*self.system.positions, *self.system.velocities)}
         self.inputs = {str(s): s for s in self.system.parameters}
-        self.chosen = {str(s): ready.values[s] for s in ready.controls}
+        self.controls = {str(s): ready.values[s] for s in ready.controls}
         self.frictional = {x for fr in self.system.frictions for x in fr.multipliers}  # rows where they stick, laws where not
 
     def ends(self, given: Any, what: str, *, default: bool) -> EndConditions:
         states = (*self.system.positions, *self.system.velocities)
         index = {str(s): i for i, s in enumerate(states)}
-        default_start = [default and s not in self.of_controls for s in states]
+        default_start = [default and s not in self.control_states for s in states]
         low = np.array([s.start if h else -np.inf for s, h in zip(states, default_start, strict=True)])
         high = np.array([s.start if h else np.inf for s, h in zip(states, default_start, strict=True)])
         for key, value in table_of(given, f"{what}=").items():
-            name = name_in(self.swapped.get(key, key))
+            name = name_in(self.state_of_control.get(key, key))
             if name not in index:
                 if what == "end" and name in (*map(str, self.system.accelerations), *map(str, self.steered_inputs)):
                     raise ModelError(
@@ -286,16 +290,16 @@ class _Reader:
 
     def expression(self, value: Any, where: str) -> Any:
         """An expression in the velocities of the system, every symbol known."""
-        expr = self.system.in_velocities(expression(value, where).xreplace(self.swapped))
+        expr = self.system.in_velocities(expression(value, where).xreplace(self.state_of_control))
         expr = expr.xreplace({node: node.within(*self.span) for node in expr.atoms(InstantValue)} if self.span else {})
-        known = {*self.own.values(), *self.system.accelerations, *self.system.parameters, time}
+        known = {*self.states.values(), *self.system.accelerations, *self.system.parameters, time}
         rows = {constraint.multiplier for constraint in (*self.system.constraints, *self.system.unilateral)} | self.frictional
         for s in sorted(expr.free_symbols, key=str):
             if s in known or s in rows or isinstance(s, DerivedJet):
                 continue
             if isinstance(s, Multiplier):
                 raise ModelError(f"{where} contains {s}, and {self.system.name} has no constraint of that name")
-            hint = did_you_mean(str(s), [*self.own, *self.inputs])
+            hint = did_you_mean(str(s), [*self.states, *self.inputs])
             kind = "state" if isinstance(s, Jet) else "parameter" if isinstance(s, Parameter) else "symbol"
             raise ModelError(f"{where} contains the {kind} {s}, which {self.system.name} does not have{hint}")
         return expr
@@ -305,9 +309,9 @@ class _Reader:
         limits, rows = {}, []
         for key, value in table_of(given, "bounds=").items():
             if isinstance(key, str):
-                key = self.chosen.get(key, self.own.get(key, self.inputs.get(key, key)))
+                key = self.controls.get(key, self.states.get(key, self.inputs.get(key, key)))
                 if isinstance(key, str):
-                    hint = did_you_mean(key, [*self.own, *self.inputs])
+                    hint = did_you_mean(key, [*self.states, *self.inputs])
                     raise ModelError(f"bounds= names {key}, which {self.system.name} does not have{hint}")
             key = getattr(key, "multiplier", key)
             expr = self.expression(key, f"bounds= of {shown(key)}")
@@ -358,7 +362,7 @@ class _Reader:
 
     def _refuse_given(self, expr: Any, where: str) -> None:
         """Raises for a condition on given parameters alone, which a plan cannot change."""
-        if expr.free_symbols and expr.free_symbols <= self.given and not expr.has(TimeIntegral):
+        if expr.free_symbols and expr.free_symbols <= self.given_parameters and not expr.has(TimeIntegral):
             names = sorted(map(str, expr.free_symbols))
             subject = f"{names[0]} is" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} are"
             raise ModelError(f"{where}: {subject} given, and nothing can be chosen there; name {names[0]} in unknown=")

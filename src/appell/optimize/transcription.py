@@ -333,7 +333,7 @@ class Transcription:
 
     def part(self, phase: int, name: str) -> Places:
         """Indices of one part of w at the nodes of a phase, (N s, size)."""
-        return self.node_places(phase)[:, list(self.model.phases[phase].graph.place(name))]
+        return self.node_places(phase)[:, list(self.model.phases[phase].graph.indices(name))]
 
 
 @remembered

@@ -93,7 +93,7 @@ class _GuessData:
 def _phase_sizes(transcription: Transcription, phase: int, known: _GuessData, numbers: Array) -> tuple[Array, Array]:
     """Sizes of a node of a phase, 0 where nothing determines one, and those of the shared variables."""
     graph, x, T = transcription.model.phases[phase].graph, known.x, known.T
-    inputs = list(graph.place("u"))
+    inputs = list(graph.indices("u"))
     by_equations = lambda sizes, shared: _by_equations(transcription, phase, sizes, shared, x, numbers)
     sizes, input_places = np.zeros(graph.nw), transcription.part(phase, "u").T
     sizes[: graph.nz], sizes[inputs] = known.states, [_size(x[at], *_bounds_at(known.bounds, at)) for at in input_places]
@@ -103,7 +103,7 @@ def _phase_sizes(transcription: Transcription, phase: int, known: _GuessData, nu
     sizes = _with_accelerations(graph, sizes, known.accelerations, T)
     if not sizes.any():  # nothing but inputs has a size: they move what is at rest
         sizes[inputs] = [_size(x[at], *_bounds_at(known.bounds, at)) for at in input_places]
-        sizes = _with_accelerations(graph, sizes, by_equations(sizes, known.shared)[0][list(graph.place("a"))], T)
+        sizes = _with_accelerations(graph, sizes, by_equations(sizes, known.shared)[0][list(graph.indices("a"))], T)
     natural = by_equations(sizes, known.shared)[0][inputs]
     sizes[inputs] = [_size(x[at], *_bounds_at(known.bounds, at), s) for at, s in zip(input_places, natural, strict=True)]
     sizes[inputs] = np.where(sizes[inputs] > SOLVER_ROUNDING * natural, sizes[inputs], natural)
@@ -111,7 +111,7 @@ def _phase_sizes(transcription: Transcription, phase: int, known: _GuessData, nu
     sizes[: graph.nz] += np.where(
         sizes[: graph.nz] > 0, 0.0, _sizes_by_rates(transcription, phase, sizes, shared, known, numbers)
     )
-    lam = list(graph.place("lam"))
+    lam = list(graph.indices("lam"))
     guessed = np.abs(x[transcription.part(phase, "lam")]).max(axis=0, initial=0.0)
     sizes[lam] = np.clip(guessed, sizes[lam], FAR_REACTION * sizes[lam])
     return sizes, shared
@@ -120,9 +120,9 @@ def _phase_sizes(transcription: Transcription, phase: int, known: _GuessData, nu
 def _default_sizes(request: Any, graph: Any, T: float) -> Array:
     """Sizes of what has none: 1, rates by the duration."""
     sizes = np.ones(graph.nw)
-    sizes[graph.form.nq : graph.nz], sizes[list(graph.place("a"))] = 1 / T, 1 / T**2
+    sizes[graph.form.nq : graph.nz], sizes[list(graph.indices("a"))] = 1 / T, 1 / T**2
     rated = {s for c, s in zip(graph.inputs, request.steered.controls, strict=True) if c is not s}
-    sizes[list(graph.place("u"))] = [1 / T if s in rated else 1.0 for s in graph.inputs]
+    sizes[list(graph.indices("u"))] = [1 / T if s in rated else 1.0 for s in graph.inputs]
     return sizes
 
 
@@ -165,9 +165,7 @@ def _size(x: Any, low: Any, high: Any, other_size: float = 0.0) -> float:
 def _numbers(transcription: Transcription, guess: PlannedMotion, numbers: Array) -> Array:
     """The parameters of the first phase's system, with the unknown ones of a guess."""
     model = transcription.model
-    table = dict(zip(model.shared.names, numbers, strict=False)) | dict(
-        zip(model.shared.unknown, guess.unknown, strict=True)
-    )
+    table = dict(zip(model.shared.names, numbers, strict=False)) | dict(zip(model.shared.unknown, guess.unknown, strict=True))
     return np.array([table[s] for s in model.phases[0].graph.system.parameters], dtype=float)
 
 
@@ -220,7 +218,7 @@ def _with_accelerations(graph: Any, sizes: Array, a: Array, T: float) -> Array:
         sizes[nq : graph.nz] = a * T
         if nq == nv:
             sizes[:nq] = a * T**2
-    sizes[list(graph.place("a"))] = sizes[nq : graph.nz] / T
+    sizes[list(graph.indices("a"))] = sizes[nq : graph.nz] / T
     return sizes
 
 
@@ -272,9 +270,7 @@ def _slopes_near(function: NodeFunction, w: Array, theta: Array, d: Array, numbe
     return J
 
 
-def _balanced(
-    function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array, node: Any
-) -> Array:
+def _balanced(function: NodeFunction, w: Array, theta: Array, d: Array, numbers: Array, sizes: Array, node: Any) -> Array:
     """Sizes of (w, θ) with those filled in that balance the known terms of the equations at some nodes w (k, nw).
 
     node: of a phase; its first rows are defects, whose other side are the states; its relations and integrals are no
@@ -288,7 +284,7 @@ def _balanced(
         nz = node.graph.nz
         known[:, :nz] = np.maximum(known[:, :nz], np.tile(d[:, 1], 2)[:, None] * sizes[:nz])
         relations_end = J.shape[1] - node.integrals
-        J[:, relations_end - len(node.along) :] = 0.0
+        J[:, relations_end - len(node.path_rows) :] = 0.0
     with np.errstate(all="ignore"):
         balance = np.where((J > 0) & (known > 0)[:, :, None], known[:, :, None] / J, np.inf).min(axis=1)
     filled = sizes.copy()

@@ -71,7 +71,7 @@ BREAKAGES = [
     Breakage(
         "motions are computed after the last value",
         "optimize/experiments.py",
-        '    return min(int(np.argmax(channel.seen[::-1])) for channel in channels)',
+        '    return min(int(np.argmax(channel.present[::-1])) for channel in channels)',
         "    return 0",
         {
             "fits.ends_without_values": (0, 1),
