@@ -15,11 +15,11 @@ from sympy.core.function import Application
 from sympy.printing.precedence import PRECEDENCE
 
 ADD, MUL, POW, ATOM = (PRECEDENCE[name] for name in ("Add", "Mul", "Pow", "Atom"))
-TURNED = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
-PLAIN = (*TURNED, sympy.sign)
+ODD_OR_EVEN = (sympy.sin, sympy.cos, sympy.tan, sympy.cot, sympy.Abs)
+WRITTEN_FUNCTIONS = (*ODD_OR_EVEN, sympy.sign)
 """Functions written as name(argument); |x| for Abs."""
 ONE = sympy.S.One
-AFTER = " "
+SORTED_LATER = " "
 """Suffix of a name in its sort key, so that b − a is written and not −(a − b)."""
 
 
@@ -80,24 +80,24 @@ class LineWriter:
     def written(self, expr: Any) -> str | None:
         """The line, or None if the expression contains an unusual node."""
         try:
-            return self._text(self._turned(expr))[0]
+            return self._text(self._in_symbol_order(expr))[0]
         except Unusual:
             return None
 
-    def _turned(self, expr: Any) -> Any:
+    def _in_symbol_order(self, expr: Any) -> Any:
         """The expression with −sin(b − a) for sin(a − b), and the like, where b comes first, as SymPy orders symbols."""
         table = {}
         for wave in _waves(expr):
             angle = wave.args[0]
             if angle.is_Symbol:
                 continue
-            if angle.atoms(*PLAIN) or (angle.is_Add and isinstance(wave, sympy.Abs)):
+            if angle.atoms(*WRITTEN_FUNCTIONS) or (angle.is_Add and isinstance(wave, sympy.Abs)):
                 raise Unusual
-            if angle.is_Add and len(angle.args) % 2 == 0 and self._is_turned(angle):
+            if angle.is_Add and len(angle.args) % 2 == 0 and self._is_out_of_order(angle):
                 table[wave] = type(wave)(-angle, evaluate=False) * (1 if isinstance(wave, sympy.cos) else -1)
         return expr.xreplace(table) if table else expr
 
-    def _is_turned(self, angle: Any) -> bool:
+    def _is_out_of_order(self, angle: Any) -> bool:
         """Whether there are as many positive as negative terms, and a negative one comes first."""
         minuses = sum(x.could_extract_minus_sign() for x in angle.args)
         return 2 * minuses == len(angle.args) and self._key(angle) < self._key(-angle)
@@ -117,7 +117,7 @@ class LineWriter:
             base, exp = _power(e)
             inner = self._within(base, POW)
             return (f"1/{inner}" if exp == -1 else inner + superscript(exp)), POW
-        if isinstance(e, PLAIN):
+        if isinstance(e, WRITTEN_FUNCTIONS):
             inner = self._text(e.args[0])[0]
             return (f"|{inner}|" if isinstance(e, sympy.Abs) else f"{type(e).__name__}({inner})"), ATOM
         if e.is_Rational:
@@ -203,10 +203,10 @@ class LineWriter:
             head, arguments = (3, 0, "Mul"), tuple(sorted(map(self._key, factors)))
         elif base.is_Symbol:
             letter = self._letter(base)
-            head, arguments = (2, 0, letter.kind), (letter.name + AFTER,)
+            head, arguments = (2, 0, letter.kind), (letter.name + SORTED_LATER,)
         elif base.is_Add:
             head, arguments = (3, 1, "Add"), tuple(map(self._key, self._ordered(base)))
-        elif isinstance(base, PLAIN):
+        elif isinstance(base, WRITTEN_FUNCTIONS):
             head, arguments = _class_key(type(base)), tuple(map(self._key, base.args))
         else:
             raise Unusual
@@ -218,7 +218,7 @@ def _waves(expr: Any) -> set[Any]:
     waves, stack = set(), [expr]
     while stack:
         e = stack.pop()
-        if isinstance(e, TURNED):
+        if isinstance(e, ODD_OR_EVEN):
             waves.add(e)
         elif e.args:
             stack.extend(e.args)

@@ -35,7 +35,7 @@ SECANT_SHARE = 1e-6
 """Fraction of the span over which slopes are differenced."""
 TIME_SPACINGS_OF_FIT = 8.0
 """Multiple of the rounding of a time, its own and within the function, that the fit through ten values makes of it."""
-WORST = 1e-6
+LARGEST_MISFIT = 1e-6
 """Largest accepted error of a fit, as a fraction of the largest value."""
 
 
@@ -307,7 +307,7 @@ def _fitted(
             worst = max(worst, deviation)
         else:
             intervals += [(centre, high), (low, centre)]
-    if worst > WORST * size:
+    if worst > LARGEST_MISFIT * size:
         raise ModelError(
             f"{name} cannot be written with {FIT_PIECES} polynomials over {span[0]:g} … {span[1]:g} s:"
             f" {worst:.1g} of {size:.3g} is"

@@ -101,7 +101,7 @@ ROW_WIDTH = 330.0
 """Width of a row in points: text on an A4 page is 345 pt wide in LaTeX's article, and `width` may be 4 % too small."""
 
 _TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\{|[^\\{]")
-_WIDE = {
+_TOKEN_WIDTHS = {
     **dict.fromkeys("ABCDEFGHKNOPQRTUVXYZ", 8.0), **dict.fromkeys("mMwW", 9.0), **dict.fromkeys("+-", 12.5),
     **dict.fromkeys("=<>", 13.5), **dict.fromkeys(" }", 0.0), **dict.fromkeys("().,|!", 4.0),
     **dict.fromkeys((r"\sin", r"\cos", r"\tan", r"\log", r"\exp"), 15.0), r"\operatorname": 2.0, r"\quad": 10.0, r"\sqrt": 9.0,
@@ -109,7 +109,7 @@ _WIDE = {
     **dict.fromkeys((r"\dot", r"\ddot", r"\dddot", r"\mathrm", r"\mathit", r"\text", r"\displaystyle"), 0.0),
 }  # fmt: skip
 """Width of a token in points at 10 pt, if it differs from that of a letter."""
-_LETTER = 5.5
+_LETTER_WIDTH = 5.5
 
 
 def width(latex: str) -> float:
@@ -135,13 +135,13 @@ def _width(latex: str, at: int) -> tuple[float, int]:
             denominator, at = _argument(latex, at)
             total += 3.0 + max(numerator, denominator)
         else:
-            total += _WIDE.get(token, _LETTER)
+            total += _TOKEN_WIDTHS.get(token, _LETTER_WIDTH)
     return total, at
 
 
 def _argument(latex: str, at: int) -> tuple[float, int]:
     """(width, end) of the contents of {…}, or of one token."""
     if latex[at : at + 1] != "{":
-        return _LETTER, at + 1
+        return _LETTER_WIDTH, at + 1
     inner, end = _width(latex, at + 1)
     return inner, end + 1

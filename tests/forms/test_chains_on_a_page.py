@@ -143,7 +143,7 @@ def test_equations_that_would_fill_a_book_name_what_they_share(monkeypatch):
     pseudo = FORMS["appell"].default(system, "pseudo")
     long = ap.forms.appell(system, pseudo=pseudo)
     plain = lines(long, "plain")
-    monkeypatch.setattr(display, "BOOK", 1000)
+    monkeypatch.setattr(display, "ALWAYS_NAMED_CHARACTERS", 1000)
     short = ap.forms.appell(system, pseudo=pseudo)
     shown = lines(short, "plain")
     names = shown[: len(shown) - len(plain)]

@@ -16,7 +16,7 @@ KINDS: Mapping[str, type[Item]] = {
     name.lower(): kind for name in dir(scene) if isinstance(kind := getattr(scene, name), type) and issubclass(kind, Item)
 }
 """Name in a file → the item."""
-WORDS = ("colour", "name", "text", "axis", "fill", "constraint")
+TEXT_ARGUMENTS = ("colour", "name", "text", "axis", "fill", "constraint")
 """Arguments of items that are plain text."""
 
 
@@ -46,7 +46,7 @@ def _item(source: Source, keys: Keys, table: Mapping[str, Any], bodies: Mapping[
 
 
 def _argument(source: Source, keys: Keys, name: str, value: Any, bodies: Mapping[str, Any]) -> Any:
-    if name in WORDS or isinstance(value, bool):
+    if name in TEXT_ARGUMENTS or isinstance(value, bool):
         return value
     if isinstance(value, str) and value in bodies:
         return bodies[value]

@@ -11,16 +11,16 @@ from sympy.printing.precedence import PRECEDENCE
 from sympy.printing.str import StrPrinter
 
 from appell.errors import ModelError, NotationError
-from appell.files.written import FUNCTIONS, SPECIAL, read_expression
+from appell.files.written import FUNCTIONS, SPECIAL_FUNCTIONS, read_expression
 from appell.jets import Jet
 from appell.model.measured import MeasuredLetter
 from appell.model.multiplier import Multiplier
 from appell.reading import shown
 
-PLAIN = re.compile(r"[^\W\d]\w*")
+PLAIN_NAME = re.compile(r"[^\W\d]\w*")
 NAMES = {function: name for name, (function, _) in FUNCTIONS.items() if name != "sqrt"}
-MARKS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
-RESERVED = {*FUNCTIONS, *SPECIAL, "t", "pi", "and", "or", "not"}
+RELATION_MARKS = {sympy.Lt: "<", sympy.Le: "<=", sympy.Gt: ">", sympy.Ge: ">=", sympy.Eq: "==", sympy.Ne: "!="}
+RESERVED = {*FUNCTIONS, *SPECIAL_FUNCTIONS, "t", "pi", "and", "or", "not"}
 
 
 def write_expression(expr: Any) -> str:
@@ -45,7 +45,7 @@ def write_name(name: str) -> str:
     """A name in an expression: in `` ` `` if it is not a plain word, or is already used by the notation."""
     if name == "pi":
         raise ModelError("'pi' is the number π in a model file; give the letter another name")
-    if PLAIN.fullmatch(name) and name not in RESERVED:
+    if PLAIN_NAME.fullmatch(name) and name not in RESERVED:
         return name
     if "`" in name or "\n" in name or not 0 < len(name) <= 200:
         raise ModelError(f"the name {shown(name[:60])} cannot be written in a model file")
@@ -124,7 +124,7 @@ class _Printer(StrPrinter):
         return f"piecewise({', '.join([*pieces, self._print(otherwise)])})"
 
     def _print_Relational(self, expr: Any) -> str:
-        return f"{self._print(expr.lhs)} {MARKS[expr.func]} {self._print(expr.rhs)}"
+        return f"{self._print(expr.lhs)} {RELATION_MARKS[expr.func]} {self._print(expr.rhs)}"
 
     def _print_And(self, expr: Any) -> str:
         return " and ".join(map(self._inner, expr.args))

@@ -30,7 +30,7 @@ TABLE_BYTES = 200_000_000
 """Largest size of a table beside a model file, bytes."""
 LINE_CHARACTERS = 1_000_000
 """Largest length of one of its lines."""
-HEAD = re.compile(r"([^\[\]]*)\[([^\[\]]*)\]\s*")
+HEADING = re.compile(r"([^\[\]]*)\[([^\[\]]*)\]\s*")
 """The name of a column and its unit, F [kN]."""
 
 
@@ -60,7 +60,7 @@ def _columns(
     source: Source, rows: Iterator[list[str]], settings: Mapping[str, Any], keys: Keys
 ) -> tuple[Array, Array, Dimensions | None]:
     """The two columns; the rest of the file is not kept."""
-    head = [(m[1].strip(), m[2]) if (m := HEAD.fullmatch(name)) else (name.strip(), None) for name in next(rows, []) or [""]]
+    head = [(m[1].strip(), m[2]) if (m := HEADING.fullmatch(name)) else (name.strip(), None) for name in next(rows, []) or [""]]
     names = [name for name, _ in head]
     for name in (settings[word] for word in ("time", "value") if word in settings):
         if name not in names:

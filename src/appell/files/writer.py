@@ -34,7 +34,7 @@ from appell.model.impact_laws import NEWTON_LAW
 from appell.model.measured import MeasuredLetter, MeasuredRecord
 from appell.reading import finite, is_finite, path_of, shown, table_of, text, text_of
 
-BARE = re.compile(r"[A-Za-z0-9_-]+")
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 """A key that needs no quotation marks in TOML."""
 
 
@@ -149,7 +149,7 @@ def _table(name: str, entries: Mapping[str, str]) -> list[str]:
 
 def _key(name: str) -> str:
     """A TOML key: bare if its letters and digits are ASCII, else in quotation marks."""
-    return name if BARE.fullmatch(name) else _quoted(name)
+    return name if BARE_KEY.fullmatch(name) else _quoted(name)
 
 
 def _tables(name: str, entries: Mapping[str, str | None]) -> list[str]:

@@ -73,7 +73,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int | None]] = {
 """Name → SymPy's function and its number of arguments (None: two or more)."""
 PAIRWISE = (sympy.Max, sympy.Min, sympy.And, sympy.Or, sympy.Piecewise)
 """Functions that compare their arguments in pairs."""
-SPECIAL = ("dot", "ddot", "heaviside", "piecewise", "multiplier")
+SPECIAL_FUNCTIONS = ("dot", "ddot", "heaviside", "piecewise", "multiplier")
 RELATIONS = {"<": sympy.Lt, "<=": sympy.Le, ">": sympy.Gt, ">=": sympy.Ge, "==": sympy.Eq, "!=": sympy.Ne}
 SOUNDS_LIKE = {
     "fi": "phi",
@@ -86,7 +86,7 @@ SOUNDS_LIKE = {
     "niu": "nu",
 }
 """Greek letters spelled by ear."""
-CHECKED = {name: getattr(math, name) for name in ("exp", "sinh", "cosh")}
+OVERFLOWING = {name: getattr(math, name) for name in ("exp", "sinh", "cosh")}
 """Functions that may overflow; for numbers they are tried in floating point first."""
 
 
@@ -252,11 +252,13 @@ class _TextReader:
             return self._names[name]
         if name in ("t", "pi"):
             return t if name == "t" else sympy.pi
-        if name in FUNCTIONS or name in SPECIAL:
+        if name in FUNCTIONS or name in SPECIAL_FUNCTIONS:
             raise self._at(node, f"{name} is a function; write {name}(…)")
         meant = SOUNDS_LIKE.get(name)
         hint = (
-            f"; did you mean '{meant}'?" if meant in self._names else did_you_mean(name, [*self._names, *FUNCTIONS, *SPECIAL])
+            f"; did you mean '{meant}'?"
+            if meant in self._names
+            else did_you_mean(name, [*self._names, *FUNCTIONS, *SPECIAL_FUNCTIONS])
         )
         raise self._at(node, f"unknown name '{name}'{hint}")
 
@@ -274,8 +276,8 @@ class _TextReader:
             return self._dotted(node, self._value(arguments[0], depth + 1), 1 + (name == "ddot"))
         if name == "multiplier":
             return self._multiplier(node, arguments)
-        if name not in FUNCTIONS and name not in SPECIAL:
-            raise self._at(node, f"unknown function '{name}'{did_you_mean(name, [*FUNCTIONS, *SPECIAL])}")
+        if name not in FUNCTIONS and name not in SPECIAL_FUNCTIONS:
+            raise self._at(node, f"unknown function '{name}'{did_you_mean(name, [*FUNCTIONS, *SPECIAL_FUNCTIONS])}")
         values = [self._value(x, depth + 1) for x in arguments]
         if name == "piecewise":
             return self._piecewise(node, values)
@@ -286,9 +288,9 @@ class _TextReader:
             return self._once(node, sympy.Heaviside, values)
         function, count = FUNCTIONS[name]
         self._count(node, name, values, count)
-        if name in CHECKED and values[0].is_number:
+        if name in OVERFLOWING and values[0].is_number:
             try:
-                CHECKED[name](float(values[0]))
+                OVERFLOWING[name](float(values[0]))
             except (OverflowError, TypeError):
                 raise self._at(node, f"{name} of this number is too large") from None
         return self._finite(node, self._once(node, function, values))

@@ -25,7 +25,7 @@ from appell.forms.engine.kinetic_degrees import Quadratic
 from appell.forms.engine.matrices import row_times
 from appell.forms.engine.pseudo import needs_coordinates
 from appell.forms.engine.special_states import probe
-from appell.forms.engine.symbolic_solve import STEPWISE
+from appell.forms.engine.symbolic_solve import FUNCTIONS_WITH_STEPS
 from appell.forms.engine.system_terms import (
     acceleration_rows,
     directions,
@@ -102,7 +102,7 @@ def ignorable(system: System) -> tuple[int, ...]:
 def _vanishes(expr: Expr) -> bool:
     """Whether an expression is zero to 30 digits of its terms at three points; expressions with step functions only if
     identically zero."""
-    if expr.is_number or expr.has(*STEPWISE):
+    if expr.is_number or expr.has(*FUNCTIONS_WITH_STEPS):
         return bool(expr == 0)
     numbers, tape = arithmetic(40), Tape([expr, magnitude(expr)])
     symbols: list[Any] = sorted(expr.free_symbols, key=str)

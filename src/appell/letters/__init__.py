@@ -20,7 +20,7 @@ from sympy.printing.str import StrPrinter
 
 from appell import typeset
 from appell.jets import Jet, Parameter
-from appell.line import AFTER, Letter, Levels, LineWriter, book_order, superscript
+from appell.line import SORTED_LATER, Letter, Levels, LineWriter, book_order, superscript
 
 
 class _Shown(Symbol):
@@ -41,7 +41,7 @@ class _Shown(Symbol):
 
     def __str__(self) -> str:
         """The text by which SymPy orders its powers and multiples. A printer writes the letter."""
-        return _sort_key(type(self), self.original) + AFTER
+        return _sort_key(type(self), self.original) + SORTED_LATER
 
     def _latex(self, printer: Any) -> str:
         return printer._print(self.original)

@@ -22,7 +22,7 @@ from appell.model.friction import SPEED, Friction
 from appell.model.friction_load import load_of
 from appell.reading import finite, shown, symbolic, table_of
 
-WORDS = ("stick", "slip+", "slip-", "slip", "off")
+MODE_WORDS = ("stick", "slip+", "slip-", "slip", "off")
 
 
 def in_mode(system: Any, mode: Mapping[Any, str], signs: Mapping[Any, int] | None = None) -> Any:
@@ -78,7 +78,7 @@ def _states(system: Any, mode: Mapping[Any, str]) -> list[str]:
     state_of = {system.friction(key): state for key, state in table_of(mode, "the mode").items()}
     missing = [fr.name for i, fr in enumerate(system.frictions) if i not in state_of]
     if missing:
-        raise ModelError(f"in_mode says nothing about friction '{missing[0]}'; it is one of {', '.join(WORDS)}")
+        raise ModelError(f"in_mode says nothing about friction '{missing[0]}'; it is one of {', '.join(MODE_WORDS)}")
     for i, state in state_of.items():
         fr = system.frictions[i]
         smooth = fr.regularise is not None

@@ -31,7 +31,7 @@ from appell.model.system import System
 from appell.remember import remembered
 
 _POLES = (sympy.tan, sympy.sec, sympy.cot, sympy.csc, sympy.coth, sympy.csch)
-_CUT = (sympy.acot, sympy.atan2, sympy.acoth, sympy.acsch)
+_BRANCH_CUTS = (sympy.acot, sympy.atan2, sympy.acoth, sympy.acsch)
 
 SURFACES_TRIED = 40
 """Most surfaces of an expression at which jumps are looked for."""
@@ -104,7 +104,7 @@ def crossing_finder(jump: HiddenJump, symbols: Sequence[Symbol]) -> Callable[[Po
 def _surfaces(expr: Expr) -> set[Expr]:
     """c of the surfaces c = 0 at which a part of an expression has a pole or a cut."""
     surfaces: list[Any] = []
-    for node in nodes_of(expr, sympy.Pow, *_POLES, *_CUT):
+    for node in nodes_of(expr, sympy.Pow, *_POLES, *_BRANCH_CUTS):
         if isinstance(node, sympy.Pow):
             surfaces += _factors(node.base) if node.exp.is_negative else []
         elif isinstance(node, sympy.tan | sympy.sec):

@@ -29,7 +29,7 @@ JUMPING = (sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling, sympy.Mod, s
 KINKED = (sympy.Abs, sympy.Max, sympy.Min, *JUMPING)
 
 PAIRS_TRIED, FAR_PAIRS = 60, 48
-FARTHEST = 9
+LAST_DECADE = 9
 """Decade of the largest coordinates at which changes of piece are looked for; a ridge may be at x = 6.4e6."""
 VALUES_RESOLVED, SLOPES_RESOLVED = 1e3, 1e5
 """Shortest lengths over which values and slopes are compared, as multiples of the rounding of a point (1e-9 at x = 1e7), which
@@ -149,7 +149,7 @@ def changes_of_piece(
         a = [rng.uniform(0.3, 1.5) if is_fixed else rng.uniform(-size, size) for is_fixed in fixed]
         b = [x if is_fixed else rng.uniform(-size, size) for x, is_fixed in zip(a, fixed, strict=True)]
         if distant := k >= PAIRS_TRIED and not all(fixed):
-            i, reach = rng.choice([i for i, is_fixed in enumerate(fixed) if not is_fixed]), 10.0 ** (2 + k % (FARTHEST - 1))
+            i, reach = rng.choice([i for i, is_fixed in enumerate(fixed) if not is_fixed]), 10.0 ** (2 + k % (LAST_DECADE - 1))
             b = a.copy()  # only one coordinate is far, and the piece changes with it
             a[i], b[i] = rng.uniform(-reach, reach), rng.uniform(-reach, reach)
         at = change_of_piece(lambda s, a=a, b=b: piece(between(a, b, s)))

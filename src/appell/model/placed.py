@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 Array = NDArray[np.float64]
 
-PARTIAL = (sympy.log, sympy.asin, sympy.acos, sympy.acosh, sympy.atanh)
+PARTLY_REAL = (sympy.log, sympy.asin, sympy.acos, sympy.acosh, sympy.atanh)
 """Functions that are real only on a part of the real line."""
 
 
 def may_have_values(system: System) -> bool:
     """Whether the system contains a root or logarithm of coordinates that is defined somewhere."""
     terms = [*system._expressions(), *system.residuals, *system.rates.values(), *(face.function for face in system.unilateral)]
-    arguments = [node.args[0] for e in terms for node in nodes_of(e, *PARTIAL)]
+    arguments = [node.args[0] for e in terms for node in nodes_of(e, *PARTLY_REAL)]
     powers = [node for e in terms for node in nodes_of(e, sympy.Pow)]
     roots = [node.base for node in powers if not (node.exp.is_Rational and node.exp.q % 2)]
     partial_domains = [e for e in (*arguments, *roots) if jets_of(e)]

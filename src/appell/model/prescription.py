@@ -30,7 +30,7 @@ from appell.reading import shown, text_of
 from appell.remember import remembered
 from appell.tabulated import PiecewisePolynomial, Tabulated, from_callable, from_table
 
-HIGHEST = 6
+HIGHEST_DERIVATIVE = 6
 """Highest derivative of a prescribed function that is ever needed."""
 
 Span = tuple[float, float] | None
@@ -225,7 +225,7 @@ def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
     """f, f.d, f.dd, … → F, dF/dt, d²F/dt², …"""
     table: dict[Prescribed, Expr] = {}
     for f, value in values.items():
-        for k in range(HIGHEST + 1):
+        for k in range(HIGHEST_DERIVATIVE + 1):
             table[Prescribed(f.letter, k)] = value
             value = value.diff(t)
     return table

@@ -202,7 +202,7 @@ def is_quantity(value: Any) -> bool:
 def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
     """(number or array in SI, dimensions) of a quantity of pint."""
     try:
-        powers = {BASE[name]: Fraction(p).limit_denominator(99) for name, p in dict(value.dimensionality).items()}
+        powers = {UNIT_OF_DIMENSION[name]: Fraction(p).limit_denominator(99) for name, p in dict(value.dimensionality).items()}
         unit = "*".join(f"{UNIT_NAMES[name]}**({p})" for name, p in powers.items() if p) or "radian"
         number = value.to(unit).magnitude
     except Exception:  # other dimensions, or an object that only looks like a quantity
@@ -210,7 +210,7 @@ def in_si(value: Any, where: str) -> tuple[Any, Dimensions]:
     return number, _sorted(powers)
 
 
-BASE = {
+UNIT_OF_DIMENSION = {
     "[mass]": "kg", "[length]": "m", "[time]": "s", "[current]": "A", "[temperature]": "K", "[substance]": "mol",
     "[luminosity]": "cd",
 }  # fmt: skip

@@ -17,7 +17,7 @@ from appell.tidy.polynomial import Polynomial
 from appell.tidy.sums import INFINITE, Sum, Term, as_factor, digits, multiplied, raised_term, size_of_base
 from appell.tidy.terms import Number, Powers, Terms, content, scaled
 
-FRACTION = 6
+SHORTER_BY_ONE_IN = 6
 """One fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
 
 
@@ -83,7 +83,7 @@ class Drafts:
             if any(common):
                 cofactor = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
                 draft = min((self._before(number, common, cofactor) for number in self._numbers(cofactor)), key=_size)
-                worse = draft.size // FRACTION if common not in shared[-1:] else 0
+                worse = draft.size // SHORTER_BY_ONE_IN if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
 

@@ -16,7 +16,7 @@ def factored_out(expr: Any) -> Any:
     return expr if factored.size >= sum_.size else factored.expression(number)
 
 
-LITTLE = 16
+SHORTER_BY_ONE_IN = 16
 """A fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
 DENOMINATOR_BASES = 6
 """Largest number of bases in denominators that are tried one by one as a common denominator."""
@@ -115,7 +115,7 @@ class Factoring:
             form = self._taken_out(terms, trial)
             if best is None or form[0] <= best[0]:
                 common, best = trial, form
-        return [] if best is None else [(best[0] + best[0] // LITTLE, best[1])]
+        return [] if best is None else [(best[0] + best[0] // SHORTER_BY_ONE_IN, best[1])]
 
     def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Way:
         number = content([c for c, _ in terms]) if self._exact else 1

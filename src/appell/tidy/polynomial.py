@@ -214,7 +214,7 @@ class Polynomial:
 
 # -- expansion of sums and of sines of sums ------------------------------------------------------------------------------
 
-PLACE = 16
+POWER_BITS = 16
 """Bits of a power in a packed monomial Σ p_i 2^(16 i); monomials are multiplied by one addition."""
 Packed = dict[int, Number]
 """Packed monomial → coefficient."""
@@ -231,7 +231,7 @@ class Expansion:
     def __init__(self, single: bool, atoms: Sequence[Any] | None = None, limit: int | None = None):
         self._single, self._given, self._limit = single, atoms is not None, limit
         self.atoms: list[Any] = list(atoms or ())
-        self._places = {x: 1 << PLACE * i for i, x in enumerate(self.atoms)}
+        self._places = {x: 1 << POWER_BITS * i for i, x in enumerate(self.atoms)}
         self._known: dict[int, tuple[Sum, Packed]] = {}
 
     def of(self, whole: Sum) -> Packed:
@@ -276,7 +276,7 @@ class Expansion:
         if monomial is None:
             if self._given:
                 raise KeyError(x)
-            monomial = self._places[x] = 1 << PLACE * len(self.atoms)
+            monomial = self._places[x] = 1 << POWER_BITS * len(self.atoms)
             self.atoms.append(x)
         return monomial
 
@@ -293,8 +293,8 @@ class Expansion:
 @cache
 def _powers(n: int) -> tuple[Callable[[bytes], Powers], int, int]:
     """A reader of n powers, the highest bit of every power, and the number of bytes."""
-    signs = ((1 << PLACE * n) - 1) // ((1 << PLACE) - 1) << (PLACE - 1)
-    return Struct(f"<{n}h").unpack, signs, PLACE // 8 * n
+    signs = ((1 << POWER_BITS * n) - 1) // ((1 << POWER_BITS) - 1) << (POWER_BITS - 1)
+    return Struct(f"<{n}h").unpack, signs, POWER_BITS // 8 * n
 
 
 def packed_product(a: Packed, b: Packed) -> Packed:
@@ -330,14 +330,14 @@ def _product_of(factors: Sequence[Any], power: int) -> Term:
     return term
 
 
-CANONICAL = 200
+EXPANDED_DENOMINATOR_TERMS = 200
 """Largest number of terms of a denominator that is expanded."""
 
 
 @lru_cache(maxsize=4096)
 def _canonical(e: Any) -> tuple[Any, ...]:
     """A sum as number × monomial × sum, sin² written as 1 − cos², so that equal denominators are one atom."""
-    if terms_expanded(e, CANONICAL) > CANONICAL or e.has(sympy.Float):
+    if terms_expanded(e, EXPANDED_DENOMINATOR_TERMS) > EXPANDED_DENOMINATOR_TERMS or e.has(sympy.Float):
         return (e,)
     p = Polynomial.of(e, single=True).with_all_partners().reduced()
     if len(p) < 2:

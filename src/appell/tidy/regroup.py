@@ -29,9 +29,9 @@ DIVIDED_TERMS, DIVISOR_TERMS = 120, 16
 """Largest number of expanded terms of numerator and denominator for a polynomial division."""
 GROUPED_TERMS = 16
 """Largest number of terms of a sum that are grouped by common factors."""
-PASSES = 3
+MOST_PASSES = 3
 """Largest number of passes over an expression, while it becomes shorter."""
-GAIN = 3
+GROUP_GAIN_CHARACTERS = 3
 """Characters by which a group with different powers of its factor has to be shorter: d² + 2 d e + e² reads well as it is."""
 Powers = dict[Any, int]
 Key = tuple[Any, int]
@@ -40,7 +40,7 @@ Key = tuple[Any, int]
 
 def regrouped(expr: Any) -> Any:
     """The expression with its sums regrouped, inner ones first; the same object if nothing is shorter."""
-    for _ in range(PASSES):
+    for _ in range(MOST_PASSES):
         rewritten = _one_pass(expr)
         if characters(rewritten) > characters(expr) or rewritten == expr:
             break
@@ -253,7 +253,7 @@ def _grouped(expr: Any, key: Key) -> tuple[Any, int]:
             others.append(t)
         elif len(multiples) < len(opened):
             others.append(factored_out(Add(*(x for x in opened if power(x) <= 0))))
-    return Add(*others, factored_out(Add(*group))), 1 if len({power(t) for t in group}) == 1 else GAIN
+    return Add(*others, factored_out(Add(*group))), 1 if len({power(t) for t in group}) == 1 else GROUP_GAIN_CHARACTERS
 
 
 __all__ = ["cancelled", "regrouped", "squares_completed"]

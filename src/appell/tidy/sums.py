@@ -94,7 +94,7 @@ class Sum:
         return self._expr
 
 
-FLOATS = "floats"
+HAS_FLOATS = "floats"
 
 
 def read(expr: Any, known: dict[Any, Any] | None = None) -> tuple[Sum, Callable[[Number], Expr]]:
@@ -104,7 +104,7 @@ def read(expr: Any, known: dict[Any, Any] | None = None) -> tuple[Sum, Callable[
     """
     known = {} if known is None else known
     sum_ = Sum.of(expr, known)
-    return (Sum(sum_.terms, expr, characters(expr)), long_as_float) if FLOATS in known else (sum_, rational)
+    return (Sum(sum_.terms, expr, characters(expr)), long_as_float) if HAS_FLOATS in known else (sum_, rational)
 
 
 def _flat(e: Any) -> Iterable[Any]:
@@ -132,7 +132,7 @@ def _read(e: Any, memo: dict[Any, Any]) -> Term:
         elif is_number(x):
             number *= number_of(x)
             if x.is_Float:
-                memo[FLOATS] = True
+                memo[HAS_FLOATS] = True
         else:
             base, power = base_and_power(x)
             base = Sum.of(base, memo) if base.is_Add else base
@@ -246,7 +246,7 @@ def is_single(angle: Any) -> bool:
     return angle.is_Symbol or not (angle.is_Add or (first.is_Integer and abs(first) <= 4))
 
 
-_EXAMPLES: dict[Any, Any] = {kind: kind(Symbol("x")) for kind in (sympy.sin, sympy.cos)}
+_CALLS_OF_X: dict[Any, Any] = {kind: kind(Symbol("x")) for kind in (sympy.sin, sympy.cos)}
 
 
 @lru_cache(maxsize=4096)
@@ -255,7 +255,7 @@ def wave(kind: Any, angle: Any, times: int = 1) -> Any:
     if not angle.is_Symbol:
         return kind(times * angle)
     function: Any = Expr.__new__(kind, angle if times == 1 else Mul._from_args((Integer(times), angle), True))
-    function.nargs = _EXAMPLES[kind].nargs
+    function.nargs = _CALLS_OF_X[kind].nargs
     return function
 
 
@@ -278,7 +278,7 @@ def _class_order(kind: type) -> tuple[int, str]:
 _PLAIN = (sympy.sin, sympy.cos, sympy.tan)
 
 
-_WRITTEN: dict[Any, Any] = {}
+_SHARED_EXPRESSIONS: dict[Any, Any] = {}
 SUMS_REMEMBERED = 100_000
 """Largest number of cached expressions."""
 
@@ -288,9 +288,9 @@ def _shared(e: Any) -> Any:
     steps, unless they share their parts."""
     if not (e.is_Add or e.is_Mul or e.is_Pow):
         return e
-    if len(_WRITTEN) > SUMS_REMEMBERED:
-        _WRITTEN.clear()
-    return _WRITTEN.setdefault((e.func, *(id(x) if x.is_Add or x.is_Mul or x.is_Pow else x for x in e.args)), e)
+    if len(_SHARED_EXPRESSIONS) > SUMS_REMEMBERED:
+        _SHARED_EXPRESSIONS.clear()
+    return _SHARED_EXPRESSIONS.setdefault((e.func, *(id(x) if x.is_Add or x.is_Mul or x.is_Pow else x for x in e.args)), e)
 
 
 def _product(c: Number, powers: dict[Any, int], number: Any) -> Any:

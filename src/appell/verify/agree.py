@@ -53,12 +53,12 @@ def agree(
     """Derives every form that applies, and compares them with each other and with the normal form at random states.
 
     parameters: values by symbol or name; those not given are random.
-    states: number of states; at least `CASES` if the system contains functions with cases (`sign`, `Abs`, `Piecewise`, …).
+    states: number of states; at least `STATES_WITH_CASES` if the system has functions with cases (`sign`, `Abs`, …).
     forms: one or more names or `Form` objects; all by default.
     pseudo, independent: for the forms that need them; chosen automatically if not given.
 
-    A system with friction is compared in each of its modes, `system.in_mode`, up to `MODES` of them; the table shows the mode
-    after the form.
+    A system with friction is compared in each of its modes, `system.in_mode`, up to `MOST_MODES` of them; the table shows the
+    mode after the form.
     """
     system = system_of(system, "ap.agree")
     states, seed = _whole_number("states", states, 1), _whole_number("seed", seed, 0)
@@ -71,7 +71,7 @@ def agree(
     chosen = _chosen(forms)
     values = _parameters(judged_by, table_of(parameters, "parameters="), seed)
     expressions = (*system._expressions(), *system.residuals, *system.rates.values())
-    states = max(states, CASES) if any(expression.has(*KINKED) for expression in expressions) else states
+    states = max(states, STATES_WITH_CASES) if any(expression.has(*KINKED) for expression in expressions) else states
     judge = Judge(system, judged_by, values, states, seed)
     stated = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
     trials = [_try(form, names, system, stated, judge) for form in chosen for names in form.variants]
@@ -88,15 +88,15 @@ def _whole_number(name: str, value: Any, least: int) -> int:
 
 LARGEST_SEED = 2**53
 """Largest seed or number of states: larger integers are not exact as floats."""
-CASES = 8
+STATES_WITH_CASES = 8
 """States at which functions with cases are compared, so that each of two cases occurs."""
-MODES = 9
+MOST_MODES = 9
 """Largest number of friction modes in which forms are compared."""
 
 
 def _in_each_mode(system: System, options: Mapping[str, Any]) -> Agreement:
     lines: list[AgreementLine] = []
-    for mode in islice(modes(system.symbolic()), MODES):
+    for mode in islice(modes(system.symbolic()), MOST_MODES):
         mode_text = ", ".join(f"{name}: {contact}" for name, contact in mode.items())
         lines += [replace(line, form=f"{line.form} ({mode_text})") for line in agree(system.in_mode(mode), **options).lines]
     return Agreement(system.name, options["states"], tuple(lines), tuple(reset.name for reset in system.resets))
@@ -198,12 +198,12 @@ def _consensus(trials: list[_Trial], scales: list[list[float]]) -> list[Value | 
 
 
 Gap = tuple[float, float]
-NOTHING: Gap = (float("nan"), float("nan"))
+NOT_COMPARED: Gap = (float("nan"), float("nan"))
 
 
 def _gap(mine: Value | None, theirs: Value | None, scale: Sequence[float]) -> Gap:
     if mine is None or theirs is None:
-        return NOTHING
+        return NOT_COMPARED
     return _distance(mine[0], theirs[0]), _relative(mine[1], theirs[1], scale)
 
 
@@ -225,4 +225,4 @@ def _relative(x: Sequence[Any], y: Sequence[Any], scale: Sequence[float]) -> flo
 
 def _largest(gaps: list[Gap]) -> Gap:
     present = [gap for gap in gaps if not np.isnan(gap[0])]
-    return (max(g[0] for g in present), max(g[1] for g in present)) if present else NOTHING
+    return (max(g[0] for g in present), max(g[1] for g in present)) if present else NOT_COMPARED

@@ -21,7 +21,7 @@ from appell.verify.frobenius import State
 
 Array = NDArray[np.float64]
 
-STATES = 40
+CASE_STATES = 40
 """Random states on the constraints at which ranks and rates are computed."""
 
 
@@ -44,7 +44,7 @@ class Case:
         for attempt in range(5 if len(parameters) < len(system.parameters) else 1):
             values = {s: float(x) for s, x in exact_parameters(system, parameters, seed + attempt).items()}
             p = np.array([values[s] for s in system.parameters], dtype=float)
-            states, begin = states_on(form, p, STATES, seed), None
+            states, begin = states_on(form, p, CASE_STATES, seed), None
             if start is not None:
                 projected = project(form, start[0], start[1], start[2], p)
                 if residuals(form, start[0], *projected, p).relative < START_RESIDUAL:

@@ -48,7 +48,7 @@ State = tuple[float, Array, Array]
 RATE_ROUNDING = 1e-9
 """A rate below this fraction of the size of its quantity counts as zero."""
 
-RESTRICTED = 1e-13
+VANISHING_MOMENTUM = 1e-13
 """A momentum below this fraction of its size at free velocities vanishes by the constraints."""
 
 ROTATED_COORDINATES = 6
@@ -57,16 +57,16 @@ ROTATED_COORDINATES = 6
 SHEARED_COORDINATES = 4
 """Number of coordinates up to which shears q_i p_j + q_j p_i are tried: hyperbolic rotations."""
 
-BODIES = 4
+MOST_SPINNING_BODIES = 4
 """Number of bodies up to which their own angular momenta are tried."""
 
-UNKNOWNS = 140
+MOST_UNKNOWNS = 140
 """Largest number of momenta times monomials of parameters as coefficients."""
 
-INVOLVED = 1e-6
+INVOLVED_COMPONENT = 1e-6
 """A momentum with a smaller component in a unit vector of coefficients is not involved: rounding of the null space."""
 
-DIGITS = 50
+CONFIRMATION_DIGITS = 50
 """Digits in which a momentum is confirmed."""
 
 
@@ -158,7 +158,7 @@ def conserved_momenta(batch: StateBatch, given: Mapping[Any, Any]) -> list[Conse
     confirm: Callable[[Expr], bool] | None = None
     for degree in range(3 if free else 1):
         coefficients = _monomials(free, degree)
-        if degree and len(candidates) * len(coefficients) > UNKNOWNS:
+        if degree and len(candidates) * len(coefficients) > MOST_UNKNOWNS:
             break
         for exact in _null_vectors(batch, candidates, coefficients, given, limit=12 if not given else 1000):
             at_p = numeric_function(system.parameters, exact, "numpy")(*batch.run.p)
@@ -200,7 +200,7 @@ def _of_coordinates(system: System) -> Iterator[ConservedMomentum]:
 def _of_bodies(system: System) -> Iterator[ConservedMomentum]:
     """Linear and angular momentum of all bodies, and angular momenta of each about its centre of mass, if T comes from
     bodies."""
-    if not system.bodies or system.kinetic_given != 0 or len(system.bodies) > BODIES:
+    if not system.bodies or system.kinetic_given != 0 or len(system.bodies) > MOST_SPINNING_BODIES:
         return
     origin = sympy.zeros(3, 1)
     total, moment, single = origin, origin, []
@@ -227,7 +227,7 @@ def _independent(batch: StateBatch, named: Iterable[ConservedMomentum]) -> list[
     for m in named:
         value = batch.table([m.expression])
         size, usual = (np.abs(x).max(initial=0.0) for x in (value, free.table([m.expression])))
-        grown = np.column_stack([table, value / size]) if size > RESTRICTED * usual else table
+        grown = np.column_stack([table, value / size]) if size > VANISHING_MOMENTUM * usual else table
         if grown.shape[1] > table.shape[1] and (len(independent) >= len(batch.t) or rank(grown.T) > len(independent)):
             independent, table = [*independent, m], grown
     return independent
@@ -251,7 +251,7 @@ def _involved(batch: StateBatch, named: list[ConservedMomentum]) -> list[Conserv
         return named
     rates, size = _rates(sample, [m.expression for m in named], [sympy.Integer(1)])
     kernel = null_space(rates / np.where(size > 0, size, 1.0), as_given=True)
-    return [m for m, row in zip(named, kernel, strict=True) if np.abs(row).max(initial=0.0) > INVOLVED]
+    return [m for m, row in zip(named, kernel, strict=True) if np.abs(row).max(initial=0.0) > INVOLVED_COMPONENT]
 
 
 def _monomials(symbols: Sequence[Any], degree: int) -> list[Expr]:
@@ -337,7 +337,7 @@ def _velocity_jump(M: Array, A: Array, W: Array) -> Array:
 
 def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], bool]:
     """A test whether dI/dt vanishes in many digits, which separates small from zero. True where it cannot be evaluated."""
-    numbers, d_dt = arithmetic(DIGITS), time_derivation(system.rates)
+    numbers, d_dt = arithmetic(CONFIRMATION_DIGITS), time_derivation(system.rates)
     states = []
     try:
         equations, project = lagrange(system), Projection(system)
@@ -347,7 +347,7 @@ def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], b
             for start in states_on(normal_form(system), p, 1, seed):
                 state = project(exact_state(system, *start, parameters, numbers), numbers)
                 if state is not None and len(states) < 3:
-                    a, _ = equations.evaluate(state, DIGITS)
+                    a, _ = equations.evaluate(state, CONFIRMATION_DIGITS)
                     states.append(state | dict(zip(system.accelerations, a, strict=True)))
     except AppellError:
         return lambda momentum: True
@@ -356,6 +356,6 @@ def confirmation(system: System, given: Mapping[Any, Any]) -> Callable[[Expr], b
         tape = Tape([momentum, system.in_velocities(d_dt(momentum))])
         results = [tape(state, numbers) for state in states]
         largest = max((abs(value) for value, _ in results), default=0)
-        return all(abs(rate) <= 10.0 ** (20 - DIGITS) * largest for _, rate in results)
+        return all(abs(rate) <= 10.0 ** (20 - CONFIRMATION_DIGITS) * largest for _, rate in results)
 
     return confirm

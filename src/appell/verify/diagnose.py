@@ -27,7 +27,7 @@ from appell.jets import DerivedJet, Prescribed, jets_of, t
 from appell.model import System
 from appell.model.described import system_of
 from appell.model.placed import placed, require_placed
-from appell.model.prescription import HIGHEST, driven, stand_in
+from appell.model.prescription import HIGHEST_DERIVATIVE, driven, stand_in
 from appell.model.unilateral import ChartChoice
 from appell.model.values import finite
 from appell.normal_form.manifold import GAP_PARTS, faces_crossed, residuals
@@ -37,7 +37,7 @@ from appell.simulate.start import START_RESIDUAL, read
 from appell.spelling import checked_keywords
 from appell.verify import conserved, ranks
 from appell.verify.accessibility import reach_of
-from appell.verify.case import STATES, Case
+from appell.verify.case import CASE_STATES, Case
 from appell.verify.energy_integral import energy
 from appell.verify.findings import Diagnosis, Finding, listed
 from appell.verify.frobenius import State, affine_rows, flag
@@ -108,7 +108,7 @@ def _has_value(f: Prescribed, parameters: Any) -> bool:
 def _in_own_letters(finding: Finding, functions: list[Prescribed], span: tuple[float, float]) -> Finding:
     """The finding with f, f.d, f.dd restored where functions of time without a value were replaced by others."""
     sentence, expression = finding.sentence, finding.expression
-    for f, order in ((f, order) for f in functions for order in reversed(range(HIGHEST + 1))):
+    for f, order in ((f, order) for f in functions for order in reversed(range(HIGHEST_DERIVATIVE + 1))):
         substitute, original = stand_in(f, span, order), Prescribed(f.letter, order)
         sentence = sentence.replace(str(substitute), str(original))
         expression = None if expression is None else expression.xreplace({substitute: original})
@@ -233,7 +233,10 @@ def _without_slope(case: Case) -> Iterator[Finding]:
 def _contradiction(case: Case) -> Iterator[Finding]:
     values = ", ".join(f"{s} = {x:.4g}" for s, x in case.values.items())
     names = listed(c.name for c in case.system.constraints)
-    sentence = f"no state that satisfies {names} was found from {2 * STATES} random starts{' with ' * bool(values)}{values}:"
+    sentence = (
+        f"no state that satisfies {names} was found from {2 * CASE_STATES} random starts"
+        f"{' with ' * bool(values)}{values}:"
+    )
     reason = "the constraints contradict each other, or other parameters= (or a start=) are needed"
     yield Finding("contradiction", case.system.name, f"{sentence} {reason}")
 

@@ -30,7 +30,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, block_matrix, column, derivative_along, general_solve, scatter, substitute, take, zeros
 from appell.model import System
 from appell.normal_form import NormalForm, normal_form
-from appell.verify.ranks import Sample, rank, shaken
+from appell.verify.ranks import Sample, perturbed_state, rank
 
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
@@ -101,7 +101,7 @@ def _distribution(form: NormalForm, pfaffian: tuple[Value, Value], state: State,
     """Fields that span D, each (nq + 1, 1), and the rank of the rows. A is solved for the velocities with the largest
     pivots."""
     A, b = pfaffian
-    rows, dependent = _pivots(Sample(_at(form, A, state, p), _at(form, A, shaken(form, state), p)))
+    rows, dependent = _pivots(Sample(_at(form, A, state, p), _at(form, A, perturbed_state(form, state), p)))
     free = [j for j in range(form.nv) if j not in dependent]
     Z, z0 = zeros(form.nv, len(free)), zeros(form.nv)
     for k, j in enumerate(free):

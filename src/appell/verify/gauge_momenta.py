@@ -27,7 +27,7 @@ from appell.verify.pfaffian_integrals import rational, reduced
 
 Array = NDArray[np.float64]
 
-DEGREE = 2
+GAUGE_DEGREE = 2
 """Degree of P: lengths are squared, and so are cosines."""
 LETTERS_DEGREE = 4
 """Degree of P in the parameters: m A R²."""
@@ -74,7 +74,7 @@ def _columns(system: System, w: Any, u: Any) -> list[Expr]:
     """2 ẇ u^j + w j u^(j − 1) u̇ for each power."""
     d_dt = time_derivation(system.rates)
     w_d, u_d = system.in_velocities(d_dt(w)), system.in_velocities(d_dt(u))
-    return [2 * w_d * u**j + (j * w * u ** (j - 1) * u_d if j else 0) for j in range(DEGREE + 1)]
+    return [2 * w_d * u**j + (j * w * u ** (j - 1) * u_d if j else 0) for j in range(GAUGE_DEGREE + 1)]
 
 
 def _null(batch: StateBatch, columns: list[Expr], letters: list[Expr]) -> Array:

@@ -37,9 +37,9 @@ from appell.verify.case import Case
 from appell.verify.frobenius import GrowingSpan, State, affine_rows, flag, growth_at, nearby_states
 from appell.verify.suggestion import best_pseudo
 
-EFFORT = 20_000.0
+COMPONENT_EFFORT = 20_000.0
 """Operations spent on the simplification of a component."""
-SPACE = r"\,"
+THIN_SPACE = r"\,"
 LONGEST_FIELD = 4_000
 """Brackets of fields with more operations are not written out."""
 
@@ -62,7 +62,7 @@ class VectorField:
     def latex(self) -> str:
         direction = lambda q: rf"\partial_{{{letters.latex(q)}}}"
         name = re.sub(r"X(\d+)", r"X_{\1}", self.name)
-        return f"{name} = {self._sum(letters.latex, direction, SPACE)}"
+        return f"{name} = {self._sum(letters.latex, direction, THIN_SPACE)}"
 
     def _sum(self, written: Any, direction: Any, times: str) -> str:
         terms: list[str] = []
@@ -248,7 +248,7 @@ def _fields(system: System, chosen: PseudoVelocities) -> list[_LetterField]:
 
 
 def _short(e: Any) -> Any:
-    return simplified(e, EFFORT)
+    return simplified(e, COMPONENT_EFFORT)
 
 
 def _bracket(X: _LetterField, Y: _LetterField) -> _LetterField:

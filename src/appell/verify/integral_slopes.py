@@ -38,10 +38,10 @@ MEAN_PARTS = 16
 """Parts of a run whose means are compared."""
 COMBINED_SHARE = 1e-9
 """Relative residual below which an integral is a combination of others."""
-ROUNDED = 300.0
+ROUNDINGS_ALLOWED = 300.0
 """Multiple of the rounding of an integral by which a run may change it: its terms are larger than itself, and there are many
 steps."""
-STATES = 40
+MOMENTUM_STATES = 40
 """Random states for the search for momenta."""
 
 
@@ -165,7 +165,7 @@ def integral_slopes(motion: Motion, integrals: Iterable[Any] | None = None) -> I
 def _conserved_quantities(motion: Motion) -> dict[str, Any]:
     """The energy, if it is conserved, and the conserved momenta."""
     run, integrals = motion.run, dict[str, Any]()
-    batch = StateBatch.of(run, list(states_on(run.form, run.p, STATES, 0)))
+    batch = StateBatch.of(run, list(states_on(run.form, run.p, MOMENTUM_STATES, 0)))
     if not len(batch.t):
         return integrals
     if energy(run.system, batch, run.parameters)[0]:
@@ -201,7 +201,7 @@ def _enforced(motion: Motion) -> Callable[[Any], bool]:
     run = motion.run
     form, walls = run.numeric_form, bool(run.system.unilateral)
     coefficients = () if walls else kept_momenta(form, run.policies, run.p)
-    states = states_on(form, run.p, STATES, 1)
+    states = states_on(form, run.p, MOMENTUM_STATES, 1)
     if not coefficients or not states:
         return lambda e: False
     momenta = momenta_function(form, coefficients)
@@ -222,7 +222,7 @@ def _slope(name: str, e: Any, t: Array, values: Array, enforced: bool) -> Integr
     x, y = at - at.mean(), means - means.mean()
     slope = float(x @ y / (x @ x))
     residual = y - slope * x
-    rounding = ROUNDED * np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
+    rounding = ROUNDINGS_ALLOWED * np.finfo(float).eps * float(np.abs(values).max()) / float(np.ptp(t))
     error = float(np.sqrt(residual @ residual / (MEAN_PARTS - 2) / (x @ x)) + rounding)
     return IntegralSlope(name, e, float(values[0]), slope, error, float(np.abs(values - values[0]).max()), enforced)
 

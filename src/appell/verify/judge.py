@@ -30,8 +30,8 @@ Array = NDArray[np.float64]
 Value = tuple[list[Any], list[Any]]
 """Accelerations and constraint forces."""
 
-DIGITS = 50
-NOTHING_LEFT = 10.0 ** (-DIGITS // 2)
+JUDGE_DIGITS = 50
+ROUNDING_OF_SUM = 10.0 ** (-JUDGE_DIGITS // 2)
 """A sum whose terms are all below this is rounding and counts as zero."""
 
 
@@ -39,7 +39,7 @@ class Judge:
     """Exact states, the constraint forces there, and the values of the normal form in float64."""
 
     def __init__(self, system: System, said: System, parameters: Mapping[Any, Any], count: int, seed: int):
-        self.system, self.numbers = system, arithmetic(DIGITS)
+        self.system, self.numbers = system, arithmetic(JUDGE_DIGITS)
         self.form = normal_form(said)
         p = np.array([float(parameters[s]) for s in said.parameters])
         project, driving = Projection(system), _Driving(said.prescription)
@@ -66,7 +66,7 @@ class Judge:
         """The state with q̇ and all unknowns from a form; None where it is singular (a chart, a choice of velocities)."""
         try:
             rates = zip(self.system.rates, self._rates(state, self.numbers), strict=True)
-            return equations.solution(state, DIGITS) | {q.d: rate for q, rate in rates}
+            return equations.solution(state, JUDGE_DIGITS) | {q.d: rate for q, rate in rates}
         except SingularConfiguration:
             return None
 
@@ -75,7 +75,7 @@ class Judge:
         if solution is None:
             return None
         try:
-            a, lam = equations.read(solution, DIGITS)
+            a, lam = equations.read(solution, JUDGE_DIGITS)
             W = self._W(solution, self.numbers)
         except SingularConfiguration:
             return None
@@ -99,7 +99,7 @@ class Judge:
                 values = tape(solution, self.numbers)
             except SingularConfiguration:
                 continue
-            worst += [float(abs(r) / (size + NOTHING_LEFT)) for r, size in zip(values[::2], values[1::2], strict=True)]
+            worst += [float(abs(r) / (size + ROUNDING_OF_SUM)) for r, size in zip(values[::2], values[1::2], strict=True)]
         return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
 
 

@@ -7,8 +7,8 @@ The second is solved by least squares in (q, v, λ) from states on the constrain
 
 Ranks are those *on* the constraints. Where the rows lose rank on all of f = 0, as for three parallel cranks on a coupler, f
 vanishes there to second order: a state with |f| ~ 1e-13 may be 1e-6 off the manifold, and a singular value of that size is
-zero. So rows are evaluated twice, at the state and at one perturbed by `SHAKE`: a small singular value that changes by more
-than half counts as zero.
+zero. So rows are evaluated twice, at the state and at one perturbed by `PERTURBATION`: a small singular value that changes by
+more than half counts as zero.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from appell.rows import RANK_LOST, least_squares, singular, singular_values, uni
 Array = NDArray[np.float64]
 State = tuple[float, Array, Array]
 
-MOVES = 0.1
+MOTION_SHARE = 0.1
 """A step along ker A0 is a real motion if at least this fraction remains after projection back onto the constraints."""
 
-SHAKE = 1e-5
+PERTURBATION = 1e-5
 """Relative perturbation of a state under which a small singular value must persist."""
 
 RANK_STARTS = 8
 """Start states of the search for a loss of rank."""
 
-STOPS_FALLING = 1e-4
+LEAST_REDUCTION = 1e-4
 """The search stops when a step reduces the sum of squares by less than this fraction; near a zero each step gains more. A
 smaller bound, 1e-15, found no further states in valleys, corners and zeros of high order (`tests/verify/test_lost_rank.py`)
 nor in the zoo, and took longer."""
@@ -54,24 +54,24 @@ USUAL_QUANTILE = 0.8
 LIMIT_STATE = 50.0
 """A loss of rank with a larger coordinate or velocity, in the units of states, is only a limit at infinity."""
 
-ORDINARY = 1e3
+ORDINARY_SIZE = 1e3
 """Coordinates that are usually within this factor of 1 are measured in 1."""
 
-EXPLAINED = 1e-3
+EXPLAINED_SHARE = 1e-3
 """Fraction of the terms of a row that coordinates must explain, |∂f/∂q·q|, for their sizes to count."""
 
 Units = tuple[Array, Array]
 
 
 class Sample(NamedTuple):
-    """Rows at a state, (m, n), and at the state perturbed by `SHAKE`."""
+    """Rows at a state, (m, n), and at the state perturbed by `PERTURBATION`."""
 
     rows: Array
-    shaken: Array
+    perturbed_rows: Array
 
     def only(self, chosen: Sequence[int]) -> Sample:
         """Some of the rows."""
-        return Sample(self.rows[list(chosen)], self.shaken[list(chosen)])
+        return Sample(self.rows[list(chosen)], self.perturbed_rows[list(chosen)])
 
 
 def rank(sample: Sample) -> int:
@@ -84,7 +84,7 @@ def rank(sample: Sample) -> int:
 def _certain_rank(sample: Sample, size: Array) -> int:
     """Rank of rows divided by their sizes, (m, 1) or (m, n)."""
     s, perturbed = (singular_values(rows / size) for rows in sample)
-    certain = (s > np.sqrt(SHAKE)) | (np.abs(s - perturbed) < s / 2)
+    certain = (s > np.sqrt(PERTURBATION)) | (np.abs(s - perturbed) < s / 2)
     return int(((s > RANK_LOST) & certain).sum())
 
 
@@ -97,22 +97,24 @@ def state_units(form: NormalForm, p: Array, states: Sequence[State]) -> Units:
     """
     ones = np.ones(form.nq), np.ones(form.nv)
     sizes = np.median(np.abs([q for _, q, _ in states]), axis=0)
-    if form.nq != form.nv or not ((sizes > 0) & ((sizes < 1 / ORDINARY) | (sizes > ORDINARY))).any():
+    if form.nq != form.nv or not ((sizes > 0) & ((sizes < 1 / ORDINARY_SIZE) | (sizes > ORDINARY_SIZE))).any():
         return ones
     out = form.select("M", "A0", "f0_scale")(*states[0], p)
-    if not (np.abs(out["A0"]) @ np.abs(states[0][1]) > EXPLAINED * out["f0_scale"]).all():
+    if not (np.abs(out["A0"]) @ np.abs(states[0][1]) > EXPLAINED_SHARE * out["f0_scale"]).all():
         return ones
     inertia = out["M"].diagonal()
     root = np.sqrt(np.where(inertia > 0, inertia, inertia.max(initial=0.0) or 1.0))
     usual = np.maximum(sizes, np.minimum((root * sizes).max(initial=0.0) / root, sizes.max(initial=0.0)))
-    return np.where((usual <= 0) | ((usual > 1 / ORDINARY) & (usual < ORDINARY)), 1.0, usual), ones[1]
+    return np.where((usual <= 0) | ((usual > 1 / ORDINARY_SIZE) & (usual < ORDINARY_SIZE)), 1.0, usual), ones[1]
 
 
-def shaken(form: NormalForm, state: State, units: Units | None = None) -> State:
+def perturbed_state(form: NormalForm, state: State, units: Units | None = None) -> State:
     """A perturbed state, deterministic."""
     t, q, v = state
     rng = np.random.default_rng(len(q))
-    move = lambda z, unit: z + SHAKE * (unit + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
+    move = lambda z, unit: (
+        z + PERTURBATION * (unit + np.abs(z)) * rng.uniform(0.5, 1.0, len(z)) * rng.choice([-1.0, 1.0], len(z))
+    )
     of_q, of_v = (np.ones(len(q)), np.ones(len(v))) if units is None else units
     return t, normalise(form, move(q, of_q)), move(v, of_v)
 
@@ -125,8 +127,8 @@ def values(
     fn, units = form.select(name, "M"), units or (state_units(form, p, states) if len(states) else None)
     size = lambda out: 1.0 if as_given else _kinetic(out["M"])
     rows = lambda at: (lambda out: out[name] / size(out))(fn(*at, p))
-    samples = [Sample(rows(state), rows(shaken(form, state, units))) for state in states]
-    return [sample for sample in samples if np.isfinite(sample.rows).all() and np.isfinite(sample.shaken).all()]
+    samples = [Sample(rows(state), rows(perturbed_state(form, state, units))) for state in states]
+    return [sample for sample in samples if np.isfinite(sample.rows).all() and np.isfinite(sample.perturbed_rows).all()]
 
 
 def _kinetic(M: Array) -> Array:
@@ -145,8 +147,8 @@ def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[in
             basis.append(i)
         else:
             A = usual[0].rows
-            K = least_squares(A[basis].T, A[i], np.sqrt(SHAKE))
-            dependent[i] = [j for j, k in zip(basis, K, strict=True) if abs(k) > np.sqrt(SHAKE)]
+            K = least_squares(A[basis].T, A[i], np.sqrt(PERTURBATION))
+            dependent[i] = [j for j, k in zip(basis, K, strict=True) if abs(k) > np.sqrt(PERTURBATION)]
     return basis, dependent
 
 
@@ -162,7 +164,7 @@ def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int
     ways = [d / (np.abs(d / unit).max() or 1.0 if (unit != 1).any() else 1.0) for d in (out["N"] @ u for u in free)]
     moves = [nearest(form, t, q + 1e-2 * d, v, p)[0] - q for d in ways]
     moves = [move / unit / 1e-2 for move in moves if np.isfinite(move).all()]
-    return len(free), int((singular_values(np.array(moves)) > MOVES).sum()) if moves else 0
+    return len(free), int((singular_values(np.array(moves)) > MOTION_SHARE).sum()) if moves else 0
 
 
 def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[int]) -> list[tuple[State, Array]]:
@@ -175,7 +177,7 @@ def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[i
     for number, (time, q, v) in enumerate(states[:RANK_STARTS]):
         z = np.concatenate([q / defect.units[0], v / defect.units[1], defect.weights(time, q, v)])
         with np.errstate(all="ignore"):
-            tolerances = {"max_nfev": 200, "xtol": 1e-15, "ftol": STOPS_FALLING, "gtol": None}
+            tolerances = {"max_nfev": 200, "xtol": 1e-15, "ftol": LEAST_REDUCTION, "gtol": None}
             slopes: Any = defect.slopes
             best = scipy.optimize.least_squares(defect, z, slopes, args=(time,), **tolerances)
         z = np.where(np.abs(best.x) < 1e-6, 0.0, best.x)
@@ -252,8 +254,8 @@ class _Defect:
 
 # -- rows without a slope ----------------------------------------------------------------------------------------------
 
-SLOPE_RETURNS = 1e3
-"""Factor by which the gradient of a row grows beside its zero if it vanishes there; the state is perturbed by `SHAKE`."""
+SLOPE_GROWTH = 1e3
+"""Factor by which the gradient of a row grows beside its zero, a `PERTURBATION` away, if it vanishes there."""
 
 FLAT_ROW = 1e-6
 """A row is flat at its zero if its gradient there is below this fraction of the gradient at the start of Newton's method."""
@@ -268,7 +270,7 @@ def lose_their_slope(form: NormalForm, p: Array, states: Sequence[State]) -> boo
     if not samples:
         return False
     at_state, nearby = (np.array([np.linalg.norm(rows, axis=1) for rows in pair]) for pair in zip(*samples, strict=True))
-    vanishing = np.all(nearby > SLOPE_RETURNS * at_state, axis=0)
+    vanishing = np.all(nearby > SLOPE_GROWTH * at_state, axis=0)
     return bool(vanishing.any() and vanishing[independent(samples)[0]].any())
 
 

@@ -29,7 +29,7 @@ def pseudo_velocities(case: Case) -> Iterator[Finding]:
     if suggestion is None or not system.constraints:
         return
     condition, best = suggestion
-    if not condition < 1 / ranks.SHAKE:
+    if not condition < 1 / ranks.PERTURBATION:
         return
     text = ", ".join(f'"{name}": {value}' for name, value in best.items())
     at_start = "at the start and " * (case.start is not None)

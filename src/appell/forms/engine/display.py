@@ -28,7 +28,7 @@ from appell.forms.engine.shared_names import named
 from appell.forms.engine.special_states import has_new_poles
 from appell.forms.engine.work_budget import (
     COLLECT,
-    TRY,
+    WORK_OF_ATTEMPT,
     WORK_OF_FACTORING,
     WORK_OF_PRODUCTS,
     WORK_OF_REGROUPING,
@@ -48,27 +48,27 @@ if TYPE_CHECKING:
 STYLES = ("plain", "simplified", "solved")
 OBJECT_SYMBOLS = 12
 """Number of symbols from which S, γ and other objects of a form are simplified on access."""
-TIDIED_INSIDE = 60
+INSIDE_OUT_SUBEXPRESSIONS = 60
 """Number of distinct subexpressions from which an expression is simplified from the inside before it is expanded."""
-EXPANDED_FROM_TERMS = 400
+INSIDE_OUT_TERMS = 400
 """Number of expanded terms from which this is done; always with a sum in a denominator."""
-HOPE = 2
+NESTED_CONSIDERED = 2
 """An expression is tried in nested form up to this multiple of its expanded length."""
 EXPANSION_CONSIDERED = 1.5
 """The expanded form is considered up to this multiple of the best length."""
-TERMS = 3_000
+MOST_EXPANDED_TERMS = 3_000
 """Largest number of terms of an expression that is expanded for display."""
 CANCELLED_CHARACTERS = 400
 """Length of an equation, in characters, up to which common terms of both sides are looked for."""
-DERIVED_LONG = 1_500
+LONG_DERIVED_EQUATION = 1_500
 """Length of a derived equation, in characters, from which its mass is looked for before it is simplified."""
 USUAL_ANGLES = 4
 """Number of angles up to which expansion has its usual cost."""
 SOLUTION_CHARACTERS = 5_000
 """Length, in characters, from which a solution is shown with names for shared parts."""
-LEAFLET = 60_000
+NAMED_IF_HALF_AS_LONG = 60_000
 """Length, in characters, from which equations are shown so too, if that makes them half as long."""
-BOOK = 300_000
+ALWAYS_NAMED_CHARACTERS = 300_000
 """Length, in characters, from which equations always are: written out, a closed chain of 12 links would fill a hundred
 million."""
 BUDGET = 3.0
@@ -139,22 +139,22 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
     term_cost = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is examined
-    limit = min(TERMS, effort.left // term_cost)
+    limit = min(MOST_EXPANDED_TERMS, effort.left // term_cost)
     unchanged, number = memory.read(expr, parts)
     floats = number is not tidy.rational
     short, term_count = unchanged, tidy.count(unchanged, limit)
-    grows = term_count > EXPANDED_FROM_TERMS or _has_denominators(parts)
-    if size > TIDIED_INSIDE and grows and effort.spend(WORK_OF_TIDYING_INSIDE * size):
+    grows = term_count > INSIDE_OUT_TERMS or _has_denominators(parts)
+    if size > INSIDE_OUT_SUBEXPRESSIONS and grows and effort.spend(WORK_OF_TIDYING_INSIDE * size):
         short = memory.inside_out(unchanged, floats)
         term_count = tidy.count(short, limit)
     has_quaternions = any(isinstance(e, QuaternionComponent) for e in parts)
     is_shortest = collected and short is unchanged and term_count <= tidy.EXPANDED_TERM_LIMIT and not has_quaternions
-    if not is_shortest and term_count <= limit and effort.spend(term_cost * term_count + TRY):
+    if not is_shortest and term_count <= limit and effort.spend(term_cost * term_count + WORK_OF_ATTEMPT):
         short = tidy.shorter(short, limit, True, floats)
     forms = [unchanged, short]
     if effort.spend(WORK_OF_FACTORING * size):
         factoring = memory.factoring(floats)
-        if short is not unchanged and unchanged.size <= HOPE * short.size:
+        if short is not unchanged and unchanged.size <= NESTED_CONSIDERED * short.size:
             forms.append(factoring.of(unchanged))
         if short.size <= EXPANSION_CONSIDERED * min(form.size for form in forms):
             forms.append(factoring.of(short))
@@ -218,12 +218,12 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
     further = [row for row in equations.rows if closing or not _closes(equations, row)]
     rows = [*equations.derived, *further, *equations.kinematics]
     if style == "plain":
-        return _with_names(rows, equations) if _characters(rows) > BOOK else rows
-    if _characters(rows) > BOOK:
+        return _with_names(rows, equations) if _characters(rows) > ALWAYS_NAMED_CHARACTERS else rows
+    if _characters(rows) > ALWAYS_NAMED_CHARACTERS:
         return _simplified_lines(_with_names(rows, equations), 0, BUDGET)  # named parts are short and quickly simplified
     collected = len(further) if equations.collected else 0
     result = [*motion_lines(equations), *_simplified_lines([*further, *equations.kinematics], collected, BUDGET / 3)]
-    if (size := _characters(result)) > LEAFLET:
+    if (size := _characters(result)) > NAMED_IF_HALF_AS_LONG:
         short = _with_names(rows, equations)
         if 2 * _characters(short) < size:
             return _simplified_lines(short, 0, BUDGET)
@@ -232,7 +232,7 @@ def _find_lines(equations: Equations, style: str, closing: bool) -> list[Eq]:
 
 def motion_lines(equations: Equations) -> list[Eq]:
     """The equations of motion, long ones with one acceleration as M u̇ + ½ Ṁ u = F where that is shorter, M after them."""
-    longest = [k for k, e in enumerate(equations.derived) if _characters([e]) > DERIVED_LONG]
+    longest = [k for k, e in enumerate(equations.derived) if _characters([e]) > LONG_DERIVED_EQUATION]
     masses = with_masses(equations, longest) if longest and not equations.shortest else {}
     if masses and len(masses) == len(longest):  # avoids useless simplification
         others = [e for k, e in enumerate(equations.derived) if k not in masses]
@@ -258,7 +258,7 @@ def _solution(equations: Equations, closing: bool) -> dict[Any, Any]:
     effort = WorkBudget(BUDGET)
     explicit = equations.explicit(effort.share(2))
     solution = without_closing(explicit)
-    if sum(map(tidy.characters, solution.values())) <= BOOK:
+    if sum(map(tidy.characters, solution.values())) <= ALWAYS_NAMED_CHARACTERS:
         solution = without_closing(shortest_solution(explicit, equations.system, effort))
         if sum(map(tidy.characters, solution.values())) <= SOLUTION_CHARACTERS:
             return solution

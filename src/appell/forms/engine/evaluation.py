@@ -52,7 +52,7 @@ def _sign(x: Any) -> int:
     return (x > 0) - (x < 0)
 
 
-_COMMON: dict[str, Callable[..., Any]] = {
+_ANY_DIGITS: dict[str, Callable[..., Any]] = {
     "sign": _sign,
     "Min": min,
     "Max": max,
@@ -68,7 +68,7 @@ def _float_functions() -> dict[str, Callable[..., Any]]:
         "cot": lambda x: 1 / math.tan(x), "sec": lambda x: 1 / math.cos(x), "csc": lambda x: 1 / math.sin(x),
         "coth": lambda x: 1 / math.tanh(x), "Abs": abs, "ceiling": math.ceil, "Pow": math.pow, "sqrt": math.sqrt,
     }  # fmt: skip
-    return {**_COMMON, **table, **_folded(table)}
+    return {**_ANY_DIGITS, **table, **_folded(table)}
 
 
 def _folded(table: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
@@ -112,7 +112,7 @@ def _arithmetic(digits: int) -> Arithmetic:
 
     table = {name: getattr(context, name) for name in _NAMES if hasattr(context, name)}
     table |= {"Abs": abs, "ceiling": context.ceil, "Pow": context.power, "sqrt": context.sqrt}
-    return Arithmetic(digits, number, {**_COMMON, **table, **_folded(table)}, 10.0 ** (-digits // 2), context)
+    return Arithmetic(digits, number, {**_ANY_DIGITS, **table, **_folded(table)}, 10.0 ** (-digits // 2), context)
 
 
 @of_object
@@ -176,7 +176,7 @@ class Tape:
             return (node.base,)
         if isinstance(node, Tabulated):
             return (node.args[1],)
-        if node.is_Add or node.is_Mul or node.is_Pow or type(node).__name__ in _KNOWN:
+        if node.is_Add or node.is_Mul or node.is_Pow or type(node).__name__ in _NUMERIC_FUNCTIONS:
             return node.args
         return tuple(sorted(node.free_symbols, key=str))  # rare nodes: left to SymPy as a whole
 
@@ -184,13 +184,13 @@ class Tape:
         computed: list[Any] = []
         try:
             for entry in self._entries:
-                computed.append(_RUN[entry.kind](entry, [computed[i] for i in entry.args], values, numbers))
+                computed.append(_EVALUATIONS[entry.kind](entry, [computed[i] for i in entry.args], values, numbers))
         except (ZeroDivisionError, ValueError, OverflowError) as error:
             raise SingularConfiguration(f"an expression has no value at this state ({error})") from None
         return [_output(computed[i], numbers) for i in self._outputs]
 
 
-_KNOWN = {*_NAMES, *_COMMON, "Abs", "ceiling", "Triangle", "Meander"}
+_NUMERIC_FUNCTIONS = {*_NAMES, *_ANY_DIGITS, "Abs", "ceiling", "Triangle", "Meander"}
 
 
 def _entry(node: Any, args: tuple[int, ...]) -> _Entry:
@@ -214,7 +214,7 @@ def _entry(node: Any, args: tuple[int, ...]) -> _Entry:
         return _Entry("rational power", args, node.exp)
     if node.is_Pow:
         return _Entry("function", args, "Pow")
-    if type(node).__name__ in _KNOWN:
+    if type(node).__name__ in _NUMERIC_FUNCTIONS:
         return _Entry("function", args, type(node).__name__)
     return _Entry("opaque", args, (tuple(sorted(node.free_symbols, key=str)), node))
 
@@ -294,7 +294,7 @@ def _integer_power(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any],
     return args[0] ** entry.what if entry.what > 0 else 1 / (numbers.number(args[0]) ** -entry.what)
 
 
-_RUN: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], Any]] = {
+_EVALUATIONS: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], Any]] = {
     "symbol": _symbol,
     "number": _number,
     "add": lambda entry, args, values, numbers: sum(args[1:], args[0]),

@@ -33,7 +33,7 @@ NEARLY_DEPENDENT = 1e-3
 satisfy it to 1e-13 are then 3e-7 off."""
 VERIFIED_DIGITS = 30
 """Digits in which rows that are left out are verified."""
-FOLLOWS = 1e-9
+DEPENDENT = 1e-9
 """The same for rows at states that satisfy the constraints to `VERIFIED_DIGITS`: rounding, of entries in float64."""
 
 
@@ -56,7 +56,7 @@ def kept_on_constraints(
         m = _values(tape, state, numbers, A.shape)
         if m is None:
             continue
-        if not all_rows.holds(state, numbers) or rank(m[basis, :-1], FOLLOWS) < len(basis) or rank(m, FOLLOWS) > len(basis):
+        if not all_rows.holds(state, numbers) or rank(m[basis, :-1], DEPENDENT) < len(basis) or rank(m, DEPENDENT) > len(basis):
             return keep
         checked += 1
     return basis if checked == STATES_ON_ROWS else keep

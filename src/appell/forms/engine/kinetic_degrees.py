@@ -18,7 +18,7 @@ INVERTED_BLOCK_ROWS = 3
 """Largest block of a matrix whose inverse is written out."""
 INVERSE_CHARACTERS = 400
 """Longest inverse used in equations, in characters."""
-WRITABLE = 10 * INVERSE_CHARACTERS
+MATRIX_CHARACTERS = 10 * INVERSE_CHARACTERS
 """Longest matrix, in characters, for which the determinants of its blocks are written out."""
 
 
@@ -58,7 +58,7 @@ class Quadratic:
     def written_inverse(self) -> Table | None:
         """M⁻¹ where it comes from single entries or from blocks of at most three rows that are not too long. Else None."""
         rows = largest_block(self.M)
-        long = rows > 1 and sum(map(characters, self.M)) > WRITABLE
+        long = rows > 1 and sum(map(characters, self.M)) > MATRIX_CHARACTERS
         return self.inverse() if rows <= INVERTED_BLOCK_ROWS and not long else None
 
     def times(self, v: Sequence[Expr]) -> list[Expr]:

@@ -76,7 +76,7 @@ def _shifted(x: Any, power: int) -> Any:
         return math.copysign(math.inf, x)
 
 
-ABSENT = -(10**7)
+POWER_OF_ZERO = -(10**7)
 """The power of an entry that is zero."""
 
 
@@ -86,8 +86,8 @@ def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[
     The remaining freedom of uncoupled equations (r + s, c − s) is used to keep the size of the unique unknowns.
     """
     m, n = len(K), len(unique)
-    e = np.array([[_power(x) if x else ABSENT for x in row] for row in K], dtype=np.int64).reshape(m, n)
-    matched = [(i, j) for i, j in zip(*linear_sum_assignment(e, maximize=True), strict=True) if e[i, j] > ABSENT]
+    e = np.array([[_power(x) if x else POWER_OF_ZERO for x in row] for row in K], dtype=np.int64).reshape(m, n)
+    matched = [(i, j) for i, j in zip(*linear_sum_assignment(e, maximize=True), strict=True) if e[i, j] > POWER_OF_ZERO]
     r, c = np.zeros(m, dtype=np.int64), np.zeros(n, dtype=np.int64)
     if matched:
         I, J = (np.array(indices) for indices in zip(*matched, strict=True))
@@ -97,12 +97,12 @@ def _balance(K: Sequence[Row], unique: Sequence[bool]) -> tuple[list[int], list[
         r[I], c[J] = best, -matched_powers - best
     columns = sorted({j for _, j in matched})
     for i in sorted(set(range(m)) - {i for i, _ in matched}):
-        present = [j for j in columns if e[i, j] > ABSENT]
+        present = [j for j in columns if e[i, j] > POWER_OF_ZERO]
         r[i] = -max((e[i, j] + c[j] for j in present), default=0)
     for j in sorted(set(range(n)) - set(columns)):
-        present = [i for i in range(m) if e[i, j] > ABSENT]
+        present = [i for i in range(m) if e[i, j] > POWER_OF_ZERO]
         c[j] = -max((e[i, j] + r[i] for i in present), default=0)
-    links = np.block([[np.zeros((m, m)), e > ABSENT], [np.zeros((n, m)), np.zeros((n, n))]])
+    links = np.block([[np.zeros((m, m)), e > POWER_OF_ZERO], [np.zeros((n, m)), np.zeros((n, n))]])
     component = connected_components(links, directed=False)[1]
     for label in set(component[m:][np.array(unique, dtype=bool)].tolist()):
         shift = max(c[j] for j in range(n) if unique[j] and component[m + j] == label)

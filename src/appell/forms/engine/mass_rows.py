@@ -28,7 +28,7 @@ LONG_ROW = 160
 MASS_NAMES = ("M", "mu", "M_u", "M_row")
 """Names for masses; the first unused one is taken."""
 MASS_STATES = 3
-SAME_DIGITS = 25
+EQUAL_MASS_DIGITS = 25
 
 
 def with_masses(equations: Equations, long: Sequence[int]) -> dict[int, tuple[Eq, Eq]]:
@@ -69,7 +69,7 @@ def _vanishes(expr: Any) -> bool:
             value, scale = tape({s: numbers.number(probe(s, i, k)) for i, s in enumerate(symbols)}, numbers)
         except SingularConfiguration:
             continue
-        if abs(value) > 10.0**-SAME_DIGITS * scale:
+        if abs(value) > 10.0**-EQUAL_MASS_DIGITS * scale:
             return False
         compared += 1
         if compared == MASS_STATES:

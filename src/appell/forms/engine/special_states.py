@@ -26,11 +26,11 @@ from appell.rows.decompositions import rank
 
 RANDOM, MOST_SPECIAL_STATES = 32, 64
 """Number of random states, and largest number of special ones."""
-VANISHES = 1e-9
+ENTRY_ROUNDING = 1e-9
 """An entry is zero at a state below this fraction of its largest value: sin π is 1e-16."""
 SINGULAR_ROUNDING = 1e-15
 """The same near a singular state of the problem, where everything is small."""
-REGULAR = 1e-7
+REGULAR_SINGULAR_VALUE = 1e-7
 """Smallest singular value of the scaled matrix at a state where the problem has a unique solution."""
 STATE_SHIFT, SAME_VALUE = 1e-9, 1e-5
 """Shift of states, and largest difference of values after it."""
@@ -109,7 +109,7 @@ def regular_states(K: Array, b: Array) -> NDArray[np.bool_]:
     if K.shape[1] < K.shape[2] or not K.size:
         return np.zeros(len(K), dtype=bool)
     scaled = _scaled(_scaled(K[regular], 2), 1)
-    regular[regular] = [rank(matrix, REGULAR, as_given=True) == K.shape[2] for matrix in scaled]
+    regular[regular] = [rank(matrix, REGULAR_SINGULAR_VALUE, as_given=True) == K.shape[2] for matrix in scaled]
     return regular
 
 
@@ -134,7 +134,7 @@ def lost(values: Array, determinant: Array | None = None) -> int:
         patterns.append(values * np.sign(determinant))
     largest = size[np.isfinite(size)].max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        is_nonzero = size > np.fmax(VANISHES * closeness, SINGULAR_ROUNDING) * largest
+        is_nonzero = size > np.fmax(ENTRY_ROUNDING * closeness, SINGULAR_ROUNDING) * largest
     signs = [(np.count_nonzero(is_nonzero & (x > 0)), np.count_nonzero(is_nonzero & (x < 0))) for x in patterns]
     return int(np.count_nonzero(~is_nonzero)) + int(min(map(min, signs)))
 

@@ -151,7 +151,7 @@ class DiagonalBlock:
                     yield chosen, columns
 
 
-STEPWISE = (
+FUNCTIONS_WITH_STEPS = (
     sympy.Heaviside, sympy.sign, sympy.Max, sympy.Min, sympy.Abs, sympy.floor, sympy.ceiling, sympy.Piecewise
 )  # fmt: skip
 """Functions that may vanish at every probe without being zero."""
@@ -196,7 +196,7 @@ def _zero(like: NDArray[np.float64]) -> SampledEntry:
 
 @tidy.of_object
 def _has_steps(e: Any) -> bool:
-    return isinstance(e, STEPWISE) or any(map(_has_steps, e.args))
+    return isinstance(e, FUNCTIONS_WITH_STEPS) or any(map(_has_steps, e.args))
 
 
 def _cancels(values: Sequence[Any], sizes: Sequence[Any]) -> bool:

@@ -54,5 +54,5 @@ WORK_OF_PRODUCTS = 60
 WORK_OF_REGROUPING = 60
 """Operations per symbol for completing squares, cancelling quotients and regrouping terms."""
 
-TRY = 500
+WORK_OF_ATTEMPT = 500
 """Fixed operations for trying other forms of an expression, however short."""
