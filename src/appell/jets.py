@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 import sympy
 from sympy import Expr, Symbol
 from sympy.core.assumptions import _assume_defined
+from sympy.core.facts import InconsistentAssumptions
 from sympy.core.function import AppliedUndef
 from sympy.printing.pretty.stringpict import prettyForm
 
@@ -230,7 +231,12 @@ def parameters(names: str | Iterable[str] = (), *more: Any, **assumptions: bool)
     unknown = sorted(set(assumptions) - set(_assume_defined))
     if unknown:
         raise ModelError(f"there is no assumption '{unknown[0]}'; positive, nonnegative, nonzero, integer … are some")
-    return _one_or_tuple([Parameter(name, **{"real": True, **assumptions}) for name in listed_names(names, more, "parameters")])
+    assumed = {"real": True, **assumptions}
+    try:
+        return _one_or_tuple([Parameter(name, **assumed) for name in listed_names(names, more, "parameters")])
+    except InconsistentAssumptions:
+        listed = ", ".join(f"{assumption}={value}" for assumption, value in assumed.items())
+        raise ModelError(f"no number satisfies {listed}: parameters are real, and so are their assumptions") from None
 
 
 def expression(value: Any, where: object) -> Expr:

@@ -9,6 +9,7 @@ from sympy import Function, Matrix, Symbol, besselj, cos, exp, gamma, sin, sqrt,
 from appell.errors import AppellError, ConstraintError, ModelError
 from appell.jets import coordinates, parameters, speeds, t
 from appell.model import Constraint, Force, Particle, RigidBody, System, Torque, Unilateral, euler, quaternion
+from appell.model.values import checked
 
 x, y, phi = coordinates("x y phi")
 u, w = speeds("u w")
@@ -329,3 +330,22 @@ def test_strange_input_is_refused_with_a_sentence():
         with pytest.raises(ModelError, match=why):
             call()
     assert System([x, y], T, constraints=None, bodies=None, loads=None).constraints == ()
+
+
+@pytest.mark.parametrize(
+    ("assumption", "allowed", "denied"),
+    [("even", 4, 3), ("odd", -3, 2), ("noninteger", 0.5, 2), ("prime", 7, 9), ("composite", 9, 7)],
+)
+def test_values_satisfy_the_assumptions_by_which_sympy_simplifies(assumption: str, allowed: float, denied: float) -> None:
+    n = parameters("n", **{assumption: True})
+    if assumption == "even":  # a value of 3 had the force of an even power
+        assert l * (-1) ** n == l
+    assert checked(n, allowed) == allowed
+    with pytest.raises(ModelError, match=f"'n' was declared {assumption}, but its value is"):
+        checked(n, denied)
+
+
+@pytest.mark.parametrize("given", [{"imaginary": True}, {"real": False, "positive": True}, {"even": True, "odd": True}])
+def test_assumptions_that_exclude_each_other(given: dict[str, bool]) -> None:
+    with pytest.raises(ModelError, match="no number satisfies"):
+        parameters("n", **given)

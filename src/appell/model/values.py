@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from sympy import isprime
+
 from appell.errors import ModelError
 from appell.model.measured import letters_of
 from appell.reading import finite as finite
@@ -20,7 +22,13 @@ RULES: tuple[tuple[str, Callable[[float], bool]], ...] = (
     ("nonpositive", lambda x: x <= 0),
     ("nonzero", lambda x: x != 0),
     ("integer", lambda x: x == int(x)),
+    ("noninteger", lambda x: x != int(x)),
+    ("even", lambda x: x % 2 == 0),
+    ("odd", lambda x: x % 2 == 1),
+    ("prime", lambda x: isprime(int(x))),
+    ("composite", lambda x: x > 1 and not isprime(int(x))),
 )
+"""Assumption → whether a number satisfies it. SymPy simplifies by them: (−1)ⁿ is 1 for an even n."""
 
 
 def bound(
