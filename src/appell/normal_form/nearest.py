@@ -2,7 +2,8 @@
 
     positions     min ½ |q − q₀|²  with  f(t, q) = 0              velocities    min ½ |v − v₀|²  with  ḟ(t, q, v) = 0
 
-in the metric of the kinetic energy at the start, |δ|² = δᵀM(t, q₀)δ with δq = N δ, as an impulse would do it.
+in the metric of the kinetic energy, for positions |δ|² = δᵀM(t, q₀)δ with δq = N δ, for velocities with M(t, q), as an impulse
+would do it.
 
 There are two movements, in coordinates x with the unit metric. *Reach*: Levenberg–Marquardt steps from the start to the
 constraints, damped until |f| decreases; undamped Newton steps jump far away where the rows are nearly dependent. *Slide*: along

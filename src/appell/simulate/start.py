@@ -190,12 +190,13 @@ def consistent(
     since: float = 0.0,
     hold: Iterable[Any] = (),
 ) -> dict[Any, float]:
-    """The state on the constraints that is nearest to `start` in the metric of its kinetic energy, M at the start.
+    """The state on the constraints that is nearest to `start` in the metric of its kinetic energy.
 
         q with the least (q − q₀)ᵀM(q − q₀) and f = 0,        v with the least (v − v₀)ᵀM(v − v₀) and ḟ = 0, f(t, q, v) = 0
 
-    (q − q₀ = N δ with δᵀMδ where q̇ = N v). It is a local minimum found from the start: damped steps onto the constraints, then
-    along them until q − q₀ is normal to them (`appell.normal_form.nearest`).
+    M is that of the start for q and that of the q found for v (q − q₀ = N δ with δᵀMδ where q̇ = N v). It is a local
+    minimum found from the start: damped steps onto the constraints, then along them until q − q₀ is normal to them
+    (`appell.normal_form.nearest`).
 
     Parameters
     ----------
