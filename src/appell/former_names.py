@@ -46,7 +46,7 @@ backends.lanes.rows backends.lanes.lane_layout
 backends.text.order backends.text.instruction_order
 backends.text.pieces backends.text.function_chunks
 contact nonsmooth.contact
-contact.bent nonsmooth.contact.nonlinear_blow
+contact.bent nonsmooth.contact.nonlinear_impact
 contact.contact nonsmooth.contact.contact
 contact.events modes.events
 contact.instant nonsmooth.contact.instant
@@ -115,6 +115,7 @@ motion.sampler simulate.sampler
 nonsmooth.contact.contact_thresholds modes.contact_thresholds
 nonsmooth.contact.events modes.events
 nonsmooth.contact.held_loop nonsmooth.contact.contact_loop
+nonsmooth.contact.nonlinear_blow nonsmooth.contact.nonlinear_impact
 nonsmooth.criterion_text backends.text.criterion_text
 nonsmooth.endings modes.endings
 nonsmooth.mode modes.mode

@@ -16,7 +16,7 @@ from appell.model.described import system_of
 from appell.modes.mode import SLIP, STICK, Mode
 from appell.motion.motion import Motion
 from appell.nonsmooth.friction.friction_functions import friction_functions
-from appell.nonsmooth.friction.sampled_accelerations import look
+from appell.nonsmooth.friction.sampled_accelerations import guard_data_of
 from appell.reading import table_of, text_of
 from appell.simulate.friction_accelerations import mode_at
 from appell.simulate.start import read
@@ -62,7 +62,7 @@ def _refuse_edges(run: Run, mode: Mode, time: float, q: Any, v: Any, analysis: s
     functions, z = friction_functions(run.system, run.form), np.concatenate([q, v])
     full_state = np.concatenate([z, np.zeros(functions.flow.nz - len(z))])[None]
     numbers = np.append(run.p, mode.data(functions.layout))[None]
-    terms = {name: values[0] for name, values in look(run)(np.array([time]), full_state, numbers).items()}
+    terms = {name: values[0] for name, values in guard_data_of(run)(np.array([time]), full_state, numbers).items()}
     for i, (law, friction) in enumerate(zip(run.system.frictions, mode.frictions, strict=True)):
         columns = functions.layout.columns(i)
         size = np.abs(v).max(initial=0.0)

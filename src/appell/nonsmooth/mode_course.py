@@ -37,7 +37,7 @@ class RunEnded(AppellError):
         self.status = status
 
 
-class Happened(NamedTuple):
+class InstantEvents(NamedTuple):
     """What happened at an instant, as input for `settle`.
 
     leaving: a face whose reaction has vanished. holding: faces that stay in contact if they can, whatever their remaining
@@ -65,8 +65,8 @@ class Laws:
     stretch: Callable[[ModeCourse], Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]]
     pass_on: Callable[[ModeCourse, Ending, int], None]
     strike: Callable[[ModeCourse, Instant, list[int]], set[int]]
-    settle: Callable[[ModeCourse, Happened], None]
-    stall: Callable[[ModeCourse, Ending], Happened]
+    settle: Callable[[ModeCourse, InstantEvents], None]
+    stall: Callable[[ModeCourse, Ending], InstantEvents]
     explain: Callable[[ModeCourse, Status], None]
 
 
@@ -75,9 +75,10 @@ class ModeCourse:
 
     floor: the finest distance that matters, per unit of its normal. layout: the rows of faces and frictions. names: of the
     frictions. landings: time of the last landing on each face, (faces,), s. struck_at, strikes: time of the last impacts, and
-    how many transitions with impacts there were at that time. jammed: time at which bouncing between several faces was last
-    ended, s. parted: time at which redundant faces were last found to be independent, s. kept: number of steps stored before
-    the last ending; of the states at that instant only the last one is stored. None: all are stored.
+    how many transitions with impacts there were at that time. bouncing_ended_at: time at which bouncing between several faces
+    was last ended, s. independent_at: time at which redundant faces were last found to be independent, s.
+    steps_before_ending: number of steps stored before the last ending; of the states at that instant only the last one is
+    stored. None: all are stored.
     """
 
     def __init__(
@@ -87,9 +88,9 @@ class ModeCourse:
         self.form, self.p = loop.form, task.p
         self.names = [friction.name for friction in loop.system.frictions]
         self.landings = np.full(layout.faces, -np.inf)
-        self.jammed = self.parted = self.struck_at = -np.inf
+        self.bouncing_ended_at = self.independent_at = self.struck_at = -np.inf
         self.strikes = 0
-        self.kept: int | None = None
+        self.steps_before_ending: int | None = None
         self.memory = friction
         self._last: tuple[tuple[float, bytes, bytes], Instant] | None = None
 
@@ -116,14 +117,14 @@ class ModeCourse:
             self._last = key, at
         return self._last[1]
 
-    def move(self, M: Array, dv: Array, lost: float = 0.0) -> None:
-        """v += Δv. The impulses M Δv do the work (v + Δv/2)·MΔv; friction dissipates `lost` of it."""
+    def move(self, M: Array, dv: Array, dissipated: float = 0.0) -> None:
+        """v += Δv. The impulses M Δv do the work (v + Δv/2)·MΔv; friction has `dissipated` part of it."""
         nq, nv, trace = self.form.nq, self.form.nv, self.trace
         v = trace.z[nq : nq + nv].copy()
         trace.z[nq : nq + nv] += dv
         trace.z[-1] += float((v + dv / 2) @ M @ dv)
-        if lost:
-            trace.z[-2] += lost
+        if dissipated:
+            trace.z[-2] += dissipated
         self.keep()
         trace.change_times(self.task.times)
 
@@ -136,10 +137,10 @@ class ModeCourse:
     def keep(self) -> None:
         """Stores the state after an ending."""
         trace = self.trace
-        if self.kept is not None and trace.keep_steps and len(trace.steps) > max(self.kept, 1):
+        if self.steps_before_ending is not None and trace.keep_steps and len(trace.steps) > max(self.steps_before_ending, 1):
             trace.steps.page[trace.steps.used - 1] = np.append(trace.t, trace.z)
         else:
             trace.keep()
 
 
-__all__ = ["Happened", "Laws", "ModeCourse", "RunEnded"]
+__all__ = ["InstantEvents", "Laws", "ModeCourse", "RunEnded"]

@@ -16,7 +16,7 @@ from appell.nonsmooth.friction.friction_course import answer_here, friction_cour
 from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.friction_laws import settle
 from appell.nonsmooth.friction.loop import FrictionLoop
-from appell.nonsmooth.mode_course import Happened, ModeCourse
+from appell.nonsmooth.mode_course import InstantEvents, ModeCourse
 from appell.simulate.loop.broken import BreakLoop
 from appell.simulate.loop.prepare import prepare, with_friction
 from appell.simulate.loop.resetting import without_resets
@@ -44,7 +44,7 @@ def _settled(run: Run) -> Callable[[float, Array, Array], ModeCourse]:
         z = np.concatenate([q, v, np.zeros(loop.functions.flow.nz - len(q) - len(v))])
         p = prepared.branches.parameters(run.p, t) if isinstance(prepared, BreakLoop) else run.p
         course = friction_course(loop, (task := Task(t0=t, z0=z, t_end=t + 1.0, p=p)), task.trace())
-        settle(course, Happened())  # as it is, without impacts
+        settle(course, InstantEvents())  # as it is, without impacts
         return course
 
     return course_at

@@ -135,7 +135,7 @@ BREAKAGES = [
     Breakage(
         "impacts at one instant count as a lack of progress",
         "nonsmooth/transitions.py",
-        '        if happened.struck and trace.stalled and course.strikes_on():\n',
+        '        if events.struck and trace.stalled and course.strikes_on():\n',
         '        if False:\n',
         {
             "bouncing_with_friction.rods_rock_to_rest": (0, 1),
@@ -171,7 +171,7 @@ BREAKAGES = [
     Breakage(
         "feet that cease to be redundant are not chosen again",
         "nonsmooth/contact/face_laws.py",
-        '    if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.parted != trace.t:\n',
+        '    if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.independent_at != trace.t:\n',
         '    if False:\n',
         {
             "several_walls.benches_on_three_feet": (0, 1),

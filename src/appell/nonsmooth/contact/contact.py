@@ -46,7 +46,7 @@ REST_BENDS, REST_TERMS = 10, 1e-9
 """A distance does not bend away below this multiple of the g̈ that counts as zero, plus this fraction of the terms of g̈."""
 
 
-class Blow(NamedTuple):
+class ImpactOutcome(NamedTuple):
     """One impact: Δv, (nv,), the impulses by face, and `hits`, the faces that were hit."""
 
     dv: Array
@@ -54,7 +54,7 @@ class Blow(NamedTuple):
     hits: tuple[int, ...]
 
 
-def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
+def newton_impact(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> ImpactOutcome:
     """An impact on the faces `hits` (face → e) while resting on others, which may lift off (Newton's law):
 
         ġ_i⁺ = −e_i ġ_i⁻ on the faces that are hit,        0 <= P_j ⟂ ġ_j⁺ >= 0 on the others.
@@ -78,10 +78,10 @@ def blow(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow
     if np.any(missed > allowed):
         raise SingularConfiguration("the bilateral constraints, or conflicting faces, admit no impulse")
     pressed = [*hits, *(j for j, push in zip(resting, P, strict=True) if push > 0)]
-    return Blow(dv, {i: float(impulses[faces.index(i)]) for i in pressed}, tuple(hits))
+    return ImpactOutcome(dv, {i: float(impulses[faces.index(i)]) for i in pressed}, tuple(hits))
 
 
-def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> Blow:
+def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> ImpactOutcome:
     """A simultaneous impact on several faces: 0 <= P ⟂ ġ⁺ + e ġ⁻ >= 0 on `hits` (face → e), e = 0 on those at rest."""
     faces = [*hits, *resting]
     e = np.array([*hits.values(), *np.zeros(len(resting))])
@@ -90,22 +90,22 @@ def together(at: Instant, hits: Mapping[int, float], resting: Sequence[int]) -> 
     strength = float(np.max(np.abs(rates) / np.maximum(sqrt_G, SMALLEST_NORMAL), initial=0.0))
     P = complementary(G, (1 + e) * rates, unaffected_rate(strength, sqrt_G))
     dv = at.responses(faces).T @ P
-    return Blow(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
+    return ImpactOutcome(dv, dict(zip(faces, map(float, P), strict=True)), tuple(hits))
 
 
-def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[Blow] | None:
+def sequence(at: Instant, order: Sequence[int], resting: Sequence[int]) -> list[ImpactOutcome] | None:
     """Impacts one at a time, each on the first face in `order` that is approached, until none is; None if they do not end.
 
     They may go on for ever and converge. Together they then bring the rates to zero, as one impact with e = 0 does. So do
     impacts at rates that all count as zero: their bounces would not be resolved.
     """
-    impacts: list[Blow] = []
+    impacts: list[ImpactOutcome] = []
     bound = {i: max(at.slow[i], CORNER_IMPACTS_ENDED * abs(at.g_d[i])) for i in order}
     for _ in range(CORNER_IMPACTS):
         approached = next((i for i in order if at.g_d[i] < -bound[i]), None)
         if approached is None:
             break
-        impacts.append(blow(at, {approached: float(at.restitution[approached])}, resting))
+        impacts.append(newton_impact(at, {approached: float(at.restitution[approached])}, resting))
         at = at.moved(impacts[-1].dv)
     else:
         if not converge(at, order, resting):

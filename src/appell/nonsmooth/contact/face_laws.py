@@ -25,22 +25,22 @@ from appell.modes.contact_thresholds import (
 from appell.modes.endings import Ending
 from appell.modes.events import Kind
 from appell.nonsmooth.contact.contact import (
-    Blow,
+    ImpactOutcome,
     Instant,
     bearing,
-    blow,
     complementary,
     contact_set,
     converge,
     independent,
     mode_of,
+    newton_impact,
     sequence,
     together,
     well_posed,
 )  # fmt: skip
-from appell.nonsmooth.contact.nonlinear_blow import nonlinear_blow
+from appell.nonsmooth.contact.nonlinear_impact import nonlinear_impact
 from appell.nonsmooth.criteria import bouncing_time, rate_is_left
-from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
+from appell.nonsmooth.mode_course import InstantEvents, Laws, ModeCourse, RunEnded
 
 Array = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def arrive(course: ModeCourse) -> None:
         _open_faces(course, at, [i for i in course.mode.resting if i not in at.on()])
         trace.broken = None
     strike(course, at, at.approaching)
-    settle(course, Happened())
+    settle(course, InstantEvents())
 
 
 def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[Ending, int] | None]]:
@@ -64,7 +64,7 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
     for _ in course.loop.in_mode(course.mode).run(course.task, trace):
         if trace.status is Status.BUFFER_FULL:
             yield trace
-    if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.parted != trace.t:
+    if trace.status is Status.PROJECTION_FAILED and course.mode.redundant and course.independent_at != trace.t:
         _end_redundancy(course)
         return Status.OK, (Ending.DRIFT, course.mode.closed[0])
     if trace.status is not Status.SWITCH:
@@ -79,7 +79,7 @@ def _end_redundancy(course: ModeCourse) -> None:
 
     A bench on three feet slides onto a bump. Which of its feet stay in contact is decided by `settle`."""
     trace, nq, faces = course.trace, course.form.nq, list(course.mode.resting)
-    course.parted, at = trace.t, course.faces()
+    course.independent_at, at = trace.t, course.faces()
     lifts = complementary(at.compliance(faces), at.g[faces], at.noise[faces])
     N = course.form.select("N")(trace.t, trace.z[:nq], at.v, course.p)["N"]
     trace.z[:nq] += N @ (at.responses(faces).T @ lifts)
@@ -135,7 +135,7 @@ def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
     resting, rule = [j for j in course.mode.resting if j not in faces], course.loop.corner
     restitution = {i: float(at.restitution[i]) for i in faces}
     if course.loop.bends and len(faces) == 1:
-        impacts: list[Blow] | None = [_nonlinear_blow(course, at, faces[0], resting)]
+        impacts: list[ImpactOutcome] | None = [_nonlinear_impact(course, at, faces[0], resting)]
     elif (decoupled := _decoupled_impact(at, restitution, resting)) is not None:
         impacts = [decoupled]
     elif rule == "together" or (rule == "raise" and _meet_anyway(course, at, faces) and not well_posed(at, faces, resting)):
@@ -155,11 +155,11 @@ def _strike(course: ModeCourse, at: Instant, faces: list[int]) -> None:
         at = after
 
 
-def _decoupled_impact(at: Instant, restitution: dict[int, float], resting: list[int]) -> Blow | None:
+def _decoupled_impact(at: Instant, restitution: dict[int, float], resting: list[int]) -> ImpactOutcome | None:
     """One impact on faces that are decoupled, also through the contacts; None where they are not."""
     if not at.orthogonal(list(restitution)):
         return None
-    impact = blow(at, restitution, resting)
+    impact = newton_impact(at, restitution, resting)
     return impact if all(impact.impulses[i] >= 0 for i in restitution) else None
 
 
@@ -182,17 +182,17 @@ def _meet_anyway(course: ModeCourse, at: Instant, faces: list[int]) -> bool:
     return bool(closed) and all(_implied(course, (*closed, faces[0]), i) for i in faces[1:])
 
 
-def _nonlinear_blow(course: ModeCourse, at: Instant, face: int, resting: list[int]) -> Blow:
-    """An impact under constraints that are nonlinear in the velocities: see `nonlinear_blow`."""
+def _nonlinear_impact(course: ModeCourse, at: Instant, face: int, resting: list[int]) -> ImpactOutcome:
+    """An impact under constraints that are nonlinear in the velocities: see `nonlinear_impact`."""
     form, trace, p = course.form, course.trace, course.p
     instant = lambda v: Instant.at(form, trace.t, trace.z[: form.nq].copy(), v, p, course.floor)
-    return nonlinear_blow(instant, at, face, resting)
+    return nonlinear_impact(instant, at, face, resting)
 
 
 def land(course: ModeCourse, face: int) -> None:
     """Ends bouncing on a face. The flights that are left out, each e times the one before, last 2 ġ/|g̈|/(1 − e)."""
     at, trace = course.faces(), course.trace
-    impact = blow(at, {face: 0.0}, [i for i in course.mode.resting if i != face])
+    impact = newton_impact(at, {face: 0.0}, [i for i in course.mode.resting if i != face])
     e, rate = float(at.restitution[face]), float(at.g_d[face])
     duration = bouncing_time(rate, at.pressing(face, course.mode.closed), e)
     _landed(course, face, rate, max(impact.impulses[face], 0.0), min(trace.t + duration, course.task.t_end))
@@ -205,22 +205,22 @@ def _landed(course: ModeCourse, face: int, rate: float, impulse: float, time: fl
     course.trace.record(face, Kind.LANDING, rate, 0.0, impulse, time)
 
 
-def stall(course: ModeCourse, _: Ending) -> Happened:
+def stall(course: ModeCourse, _: Ending) -> InstantEvents:
     """Brings all faces to rest where bouncing between several of them accumulates and takes no more time."""
     at, trace = course.faces(), course.trace
     faces = sorted({*at.on(), *course.mode.resting, *trace.touching})
-    if course.jammed == trace.t or len(faces) < 2:
+    if course.bouncing_ended_at == trace.t or len(faces) < 2:
         raise RunEnded(Status.ACCUMULATION if len(faces) > 1 else Status.STEP_TOO_SMALL)
     slow = (np.abs(at.g_d) <= CORNER_RATE_AT_REST * at.slow)[faces]
     impacts = [together(at, dict.fromkeys(faces, 0.0), ())] if slow.all() else _impacts_in_turn(at, faces, course.mode.resting)
     if impacts is None:
         raise RunEnded(Status.ACCUMULATION)
-    course.jammed, trace.stalled = trace.t, 0
+    course.bouncing_ended_at, trace.stalled = trace.t, 0
     course.move(at.M, sum((impact.dv for impact in impacts), np.zeros(len(at.v))))
-    return Happened(met=frozenset(faces))
+    return InstantEvents(met=frozenset(faces))
 
 
-def _impacts_in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[Blow] | None:
+def _impacts_in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> list[ImpactOutcome] | None:
     """All impacts that are still to come at this instant; None where they are in doubt."""
     hits = [i for i in faces if i not in resting]
     all_independent = len(independent(at, faces)) == len(faces)  # not so for walls that close on each other
@@ -230,13 +230,13 @@ def _impacts_in_turn(at: Instant, faces: list[int], resting: Sequence[int]) -> l
 # -- the next mode -----------------------------------------------------------------------------------------------------
 
 
-def settle(course: ModeCourse, happened: Happened) -> None:
+def settle(course: ModeCourse, events: InstantEvents) -> None:
     """Enters the next mode: the contacts that hold from here on, and the redundant faces without load (asleep)."""
     at, trace = course.faces(), course.trace
-    previous, holding = course.mode.resting, happened.holding
-    candidates = {*at.on(), *previous, *happened.met}
+    previous, holding = course.mode.resting, events.holding
+    candidates = {*at.on(), *previous, *events.met}
     resting = sorted(i for i in candidates if abs(at.g_d[i]) <= at.slow[i] or i in holding)
-    contacts = contact_set(at, [i for i in resting if i != happened.leaving], holding)
+    contacts = contact_set(at, [i for i in resting if i != events.leaving], holding)
     shared = bearing(at, contacts, resting)
     if shared != contacts and _lastingly_redundant(course, at, shared):
         contacts = shared
@@ -282,7 +282,7 @@ def _lastingly_redundant(course: ModeCourse, at: Instant, faces: tuple[int, ...]
 
 def _implied(course: ModeCourse, contacts: tuple[int, ...], face: int) -> bool:
     """Whether g of a face is zero wherever the contacts are closed; not right after redundant faces have ceased to be so."""
-    if course.parted == course.trace.t:
+    if course.independent_at == course.trace.t:
         return False
     q, v = np.split(course.trace.z[:-1].copy(), [course.form.nq])
     return course.loop.implied(contacts, face, course.trace.t, q, v)

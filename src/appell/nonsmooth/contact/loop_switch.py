@@ -30,10 +30,18 @@ from appell.modes.endings import Ending
 from appell.modes.events import Kind
 from appell.modes.gap_floor import floor_of
 from appell.modes.mode import FLIGHT, FREE, Mode
-from appell.nonsmooth.contact.contact import Instant, blow
+from appell.nonsmooth.contact.contact import Instant, newton_impact
 from appell.nonsmooth.contact.contact_functions import gap_functions, reaction_guards
 from appell.nonsmooth.contact.contact_loop import contact_loop
-from appell.nonsmooth.contact.step_guards import REACTION_SAMPLES, Guards, Seen, StepCrossing, face_root, lowest_point, root_of
+from appell.nonsmooth.contact.step_guards import (
+    REACTION_SAMPLES,
+    Guards,
+    ReactionSamples,
+    StepCrossing,
+    face_root,
+    lowest_point,
+    root_of,
+)
 from appell.nonsmooth.criteria import (
     flight_unseen,
     gap_touch,
@@ -55,7 +63,7 @@ from appell.rows import Policy
 Array = NDArray[np.float64]
 
 
-class _LostInside(Exception):
+class _StatesMissing(Exception):
     """Raised when a state inside a step cannot be projected onto the constraints; status: why."""
 
     def __init__(self, status: Status):
@@ -82,8 +90,8 @@ class _Flight:
     """One run of a `PySwitchLoop`, from the current state (t, z) of its trace; h: size of the next step.
 
     states: the guard of each face, see `modes.mode`; free: the open faces. touching: whether the state lies on each face.
-    level: what counts as zero of each guard in this step, as rounding may start it below. seen: samples of the reactions
-    in the step just tried. standing: crossings since time last moved on. usual: the longest recent step. switch: why it stops.
+    level: what counts as zero of each guard in this step, as rounding may start it below. reaction_samples: of the step
+    just tried. standing: crossings since time last moved on. switch: why it stops.
     """
 
     def __init__(self, owner: PySwitchLoop, task: Task, trace: Trace):
@@ -98,8 +106,8 @@ class _Flight:
         self.free = [i for i in range(self.n) if self.states[i] == FREE]
         self.touching = [i in trace.touching for i in range(self.n)]
         self.switch: tuple[int, Ending] | None = None
-        self.standing, self.usual = 0, 0.0
-        self.seen: dict[int, Seen] = {}
+        self.standing, self.longest_recent_step = 0, 0.0
+        self.reaction_samples: dict[int, ReactionSamples] = {}
         self.level = np.zeros(self.n)
 
     def traces(self) -> Iterator[Trace]:
@@ -148,7 +156,7 @@ class _Flight:
         )  # fmt: skip
         *_, trace = self.loop.run(task)
         if len(trace.z_times) < len(times):
-            raise _LostInside(trace.status)
+            raise _StatesMissing(trace.status)
         return trace.z_times
 
     # -- one step ------------------------------------------------------------------------------------------------------
@@ -166,7 +174,7 @@ class _Flight:
         h = tried.t - self.t
         try:
             return self._examine(trial, tried, h)
-        except _LostInside as error:
+        except _StatesMissing as error:
             if task.fixed_step is not None or h < 40 * np.spacing(self.t):  # a quarter of it would be rounding
                 return error.status
             self.h = 0.25 * h
@@ -178,9 +186,9 @@ class _Flight:
         start, end = self.guards(self.t, self.z), self.guards(tried.t, tried.z)
         lowered = (self.states == FREE) | just_below(start.g, start.noise)
         self.level = np.where(lowered, np.minimum(start.g, 0.0), 0.0)
-        growth, self.seen = STEP_GROWTH, self._reaction_samples(tried.t)
-        if reaction_may_vary(h, self.usual):
-            growth = min(*(s.allowed(end.noise[i]) for i, s in self.seen.items()), STEP_GROWTH, STEP_GROWTH)
+        growth, self.reaction_samples = STEP_GROWTH, self._reaction_samples(tried.t)
+        if reaction_may_vary(h, self.longest_recent_step):
+            growth = min(*(s.step_factor(end.noise[i]) for i, s in self.reaction_samples.items()), STEP_GROWTH, STEP_GROWTH)
         roots = self._roots(tried.t, start, end) if growth >= CUBIC_STEP_SAFETY or task.fixed_step is not None else {}
         if any(root.lost for root in roots.values()):
             growth = 0.5 * CUBIC_STEP_SAFETY
@@ -190,7 +198,7 @@ class _Flight:
         hit = self._first_crossing(tried.t, start, end, roots)
         if hit is None:
             self._advance(tried.t, tried)
-            self.h, self.usual = min(self.h or h, h * growth), float(usual_step(h, self.usual))
+            self.h, self.longest_recent_step = min(self.h or h, h * growth), float(usual_step(h, self.longest_recent_step))
             self.touching = [False] * self.n
             return Status.OK
         return self._cross(hit, trial)
@@ -276,9 +284,11 @@ class _Flight:
 
     def _may_vanish(self, i: int, g0: float, g1: float) -> bool:
         """Whether a reaction may vanish inside the step."""
-        return bool(reaction_may_end(self.seen[i].least - self.level[i], self.seen[i].missed, min(g0, g1)))
+        return bool(
+            reaction_may_end(self.reaction_samples[i].least - self.level[i], self.reaction_samples[i].misfit, min(g0, g1))
+        )
 
-    def _reaction_samples(self, end: float) -> dict[int, Seen]:
+    def _reaction_samples(self, end: float) -> dict[int, ReactionSamples]:
         """Samples of the reactions inside the step just tried, by face."""
         closed = list(self.owner.mode.closed)
         if not closed:
@@ -287,7 +297,7 @@ class _Flight:
         times = self.t + (end - self.t) * x
         states = [self._instant(t, z) for t, z in zip(times, self._states_at(times, end), strict=True)]
         values = np.array([at.solve(closed, at.force, -at.a0, -at.g_dd0[closed])[1] for at in states])
-        return {i: Seen.of(x, values[:, k]) for k, i in enumerate(closed)}
+        return {i: ReactionSamples.of(x, values[:, k]) for k, i in enumerate(closed)}
 
     def _crossing_before(self, i: int, high: float, end: float, at_start: Guards, noise: float) -> float:
         """The crossing before `high`, where the reaction is negative.
@@ -344,7 +354,7 @@ class _Flight:
         lifted, impulse = False, 0.0
         if rate_before < 0:
             try:
-                impact = blow(at, {i: float(at.restitution[i])}, resting)
+                impact = newton_impact(at, {i: float(at.restitution[i])}, resting)
             except (SingularConfiguration, np.linalg.LinAlgError):
                 return Status.SINGULAR
             end = form.nq + form.nv

@@ -58,22 +58,22 @@ def face_root(
     return root
 
 
-class Seen(NamedTuple):
+class ReactionSamples(NamedTuple):
     """Samples of a reaction inside a step: the smallest, the largest, and by how much a cubic misses them."""
 
     least: float
     size: float
-    missed: float
+    misfit: float
 
     @staticmethod
-    def of(x: Array, values: Array) -> Seen:
+    def of(x: Array, values: Array) -> ReactionSamples:
         fit = np.polynomial.Polynomial.fit(x, values, 3)
-        return Seen(float(values.min()), float(np.abs(values).max()), float(np.abs(fit(x) - values).max()))
+        return ReactionSamples(float(values.min()), float(np.abs(values).max()), float(np.abs(fit(x) - values).max()))
 
-    def allowed(self, noise: float) -> float:
+    def step_factor(self, noise: float) -> float:
         """Factor by which to scale the step for a cubic to represent the reaction."""
-        followed = reaction_followed(self.missed, self.size, noise)
-        return STEP_GROWTH if followed else float(reaction_stretch(self.missed, self.size))
+        followed = reaction_followed(self.misfit, self.size, noise)
+        return STEP_GROWTH if followed else float(reaction_stretch(self.misfit, self.size))
 
 
 class StepCrossing(NamedTuple):

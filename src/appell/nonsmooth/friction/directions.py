@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from appell.modes.mode import SLIP, STICK, FrictionState, Mode
-from appell.nonsmooth.friction.directions_in_space import DIRECTION_NOISE, SLIP_BACKWARDS, Ways
+from appell.nonsmooth.friction.directions_in_space import DIRECTION_NOISE, SLIP_BACKWARDS, DirectionSearch
 from appell.rows import DIFFERENCED_LOST, least_squares, saddle_point
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Beginning:
 def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
     """The mode with the directions in which the pairs `begin` to slide: all solutions for one pair, one for several."""
     if _beyond_angles(problem, mode, begin):
-        return Ways(problem, mode, tuple(begin)).every()
+        return DirectionSearch(problem, mode, tuple(begin)).every()
     beginning = Beginning.of(problem, mode, begin)
     sizes = problem.scale[1][[problem.layout.own_rows(i)[0] for i in begin]]
     if len(begin) == 1:
@@ -167,9 +167,9 @@ def refined(problem: Problem, mode: Mode) -> Mode | None:
     if not begin:
         return mode
     if _beyond_angles(problem, mode, begin):
-        search = Ways(problem, mode, tuple(begin))
+        search = DirectionSearch(problem, mode, tuple(begin))
         u = search.near([np.array(mode.frictions[i].u) for i in begin])
-        return None if u is None else search.towards(u)
+        return None if u is None else search.with_directions(u)
     guess = np.array([np.arctan2(mode.frictions[i].u[1], mode.frictions[i].u[0]) for i in begin])
     angles = Beginning.of(problem, mode, begin).together(guess)
     return None if angles is None else _towards(mode, begin, angles)

@@ -55,21 +55,21 @@ def turned(u: Array, turn: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class DirectionSearch:
     """The search for the directions in which the frictions `begin` of a mode begin to slide."""
 
     problem: Problem
     mode: Mode
     begin: tuple[int, ...]
 
-    def towards(self, u: Sequence[Array]) -> Mode:
+    def with_directions(self, u: Sequence[Array]) -> Mode:
         """The mode with these directions."""
         changed = {i: self.mode.frictions[i]._replace(u=tuple(map(float, x))) for i, x in zip(self.begin, u, strict=True)}
         return replace(self.mode, frictions=tuple(changed.get(i, friction) for i, friction in enumerate(self.mode.frictions)))
 
     def rates(self, u: Sequence[Array]) -> list[Array] | None:
         """y of each friction, or None where the problem has no solution."""
-        answer = self.problem.solve(self.towards(u))
+        answer = self.problem.solve(self.with_directions(u))
         if not answer.solvable:
             return None
         y = self.problem.J @ answer.x + self.problem.c
@@ -144,11 +144,11 @@ class Ways:
             u = self.near(start)
             if u is not None and self.forward(u) and not any(_alike(u, solution) for solution in solutions):
                 solutions.append(u)
-        return [self.towards(u) for u in solutions]
+        return [self.with_directions(u) for u in solutions]
 
 
 def _alike(a: Sequence[Array], b: Sequence[Array]) -> bool:
     return all(float(np.abs(x - y).max()) < SAME_DIRECTION for x, y in zip(a, b, strict=True))
 
 
-__all__ = ["Ways", "tangents", "turned"]
+__all__ = ["DirectionSearch", "tangents", "turned"]

@@ -120,7 +120,7 @@ def friction_course(loop: FrictionLoop, task: Task, trace: Trace) -> ModeCourse:
     layout, atol = loop.functions.layout, float(np.min(task.atol))
     memory = FrictionMemory(atol, np.zeros(sum(layout.parts)), np.zeros(layout.count))
     course = ModeCourse(loop, task.adjusted(atol=tolerances(loop, task)), trace, GAP_FLOOR * atol, layout, memory)
-    course.kept = 0
+    course.steps_before_ending = 0
     return course
 
 
@@ -141,9 +141,9 @@ def answer_here(course: ModeCourse) -> Answer:
     return memory.answer
 
 
-def look_in_mode(course: ModeCourse, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
-    """Outputs of `FrictionFunctions.look` by name, at states (k, nz) in a mode."""
-    return course.loop.look(t, z, np.tile(numbers_of(course, mode), (len(t), 1)))
+def guard_data_in_mode(course: ModeCourse, t: Array, z: Array, mode: Mode) -> dict[str, Array]:
+    """Outputs of `FrictionFunctions.guard_data` by name, at states (k, nz) in a mode."""
+    return course.loop.guard_data(t, z, np.tile(numbers_of(course, mode), (len(t), 1)))
 
 
 def numbers_of(course: ModeCourse, mode: Mode) -> Array:
@@ -192,7 +192,7 @@ def _check(course: ModeCourse, blocks: dict[str, Array], problem: Problem) -> No
 def slopes(course: ModeCourse, t: float, z: Array, mode: Mode) -> Array:
     """ż, with zeros except for q and v."""
     nq, nv = course.form.nq, course.form.nv
-    outputs = look_in_mode(course, np.array([t]), z[None], mode)
+    outputs = guard_data_in_mode(course, np.array([t]), z[None], mode)
     qd = course.form.select("qd")(t, z[:nq].copy(), z[nq : nq + nv].copy(), course.p)["qd"]
     return np.concatenate([qd, outputs["a"][0], np.zeros(len(z) - nq - nv)])
 

@@ -50,7 +50,7 @@ class FrictionFlow:
         self.base = FlowState.full(form)
         extra = symbols("w", self.watched + 2)
         self.state = FlowState(self.base.q, self.base.u, extra, self.base.v, self.base.u_free, self.base.u_a)
-        self.given = ReactionForces.of(form, slips)
+        self.forces = ReactionForces.of(form, slips)
         self.terms = [CoulombTerms.of(system, form, layout, slips, self.mode, i) for i in range(layout.count)]
 
     @property
@@ -66,9 +66,9 @@ class FrictionFlow:
     @cached_property
     def columns(self) -> tuple[Value, Value]:
         """W with the columns of sliding frictions, and r with the forces of those that have limits."""
-        layout, mode, W, r = self.layout, self.mode, Value(self.given.W), self.given.r
+        layout, mode, W, r = self.layout, self.mode, Value(self.forces.W), self.forces.r
         for i, terms in enumerate(self.terms):
-            push = self.given.W[:, layout.own_rows(i)] @ terms.u
+            push = self.forces.W[:, layout.own_rows(i)] @ terms.u
             if layout.loads[i]:
                 continue  # not affine in λ: see `pushed`
             if (row := layout.normals[i]) is None:
@@ -104,7 +104,7 @@ class FrictionFlow:
     def saddle(self) -> Saddle | None:
         """K y = b and the guards as functions of y; None where forces or loads contain multipliers nonlinearly."""
         form, layout, act = self.form, self.layout, self.mode.act
-        if self.given.F is not None or layout.loaded:
+        if self.forces.F is not None or layout.loaded:
             return None
         W, r = self.columns
         y = symbols("y", form.nv + layout.rows)
@@ -149,12 +149,12 @@ class FrictionFlow:
         layout, forces = self.layout, zeros(self.form.nv)
         for i, terms in enumerate(self.terms):
             if layout.loads[i]:
-                forces -= self.mode.slide[i] * terms.bound(lam) * (self.given.W[:, layout.own_rows(i)] @ terms.u)
+                forces -= self.mode.slide[i] * terms.bound(lam) * (self.forces.W[:, layout.own_rows(i)] @ terms.u)
         return forces
 
     def function(self, name: str, finish: Any) -> Function:
         """`finish` applied to the solution of the saddle point, or of the law where forces are nonlinear in the multipliers."""
-        law = self.given.law(self.layout, self.form.nv + self.layout.rows, self.friction_forces, self.pushed)
+        law = self.forces.law(self.layout, self.form.nv + self.layout.rows, self.friction_forces, self.pushed)
         if law is None:
             return solved(name, self.inputs, self.blocks, finish, Policy(LU))
         return law_solved(name, self.inputs, self.blocks, law, finish, Policy(LU))
@@ -165,8 +165,8 @@ class FrictionFlow:
         a, friction = take(x, range(form.nv)), self.friction_forces(lam)
         power = substitute(form["power"], [form.inputs["a"], form.inputs["lam"]], [a, take(lam, range(layout.m))])
         rows = column(take(lam, range(layout.m + layout.faces)), friction)
-        power += take(rows, range(layout.m, layout.rows)).T @ (self.given.W[:, layout.m :].T @ v)
-        power += self.given.power(form, rows, v)
+        power += take(rows, range(layout.m, layout.rows)).T @ (self.forces.W[:, layout.m :].T @ v)
+        power += self.forces.power(form, rows, v)
         columns = [layout.columns(i) for i in range(layout.count)]
         dissipated = sum((-mode.slide[i] * friction[k].T @ self.slips.s[k] for i, k in enumerate(columns)), Value(0))
         open_faces = column(zeros(layout.m), form["g_v"] @ a + form["g_dd0"], zeros(sum(layout.parts)))
@@ -175,7 +175,7 @@ class FrictionFlow:
         watch = column(unit_response * lam + (1 - mode.act) * open_faces, *holds)
         return {"zd": (column(form["qd"], a, watch, dissipated, power), (self.state.size,))}
 
-    def seen(self, x: Value, lam: Value) -> dict[str, Shaped]:
+    def guard_data(self, x: Value, lam: Value) -> dict[str, Shaped]:
         """Everything that guards read."""
         form, layout, slips = self.form, self.layout, self.slips
         a, K, F, count = take(x, range(form.nv)), sum(layout.parts), layout.faces, layout.count

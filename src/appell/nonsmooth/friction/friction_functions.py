@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class FrictionFunctions:
     """`flow`: of z = (q, v, watched, dissipated, work) with p = (parameters, mode).
-    `look`: (t, z, p) → everything that guards read.
+    `guard_data`: (t, z, p) → everything that guards read.
     `blocks`: (t, q, v, parameters) → the data of the complementarity problem that decides the mode.
     `law`: (t, q, v, parameters, λ of all rows) → F, ∂F/∂λ of forces that contain multipliers nonlinearly, or None.
     `loads`: the same inputs → L, ∂L/∂λ of all frictions, sliding and at rest (1, 0 for those under a single reaction), or None.
@@ -34,7 +34,7 @@ class FrictionFunctions:
 
     layout: FrictionLayout
     flow: Flow
-    look: Function
+    guard_data: Function
     blocks: Fn
     law: Fn | None
     loads: Fn | None
@@ -66,11 +66,11 @@ def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
     """The functions of a system with friction; made once and remembered."""
     layout, slips = FrictionLayout.of(system, form), Slips.of(system, form)
     flow = FrictionFlow(system, form, layout, slips)
-    look, forces = flow.function("look", flow.seen), flow.given
+    guard_data, forces = flow.function("look", flow.guard_data), flow.forces
     blocks, law, loads = (
         _blocks(system, form, layout, slips, forces), _law(form, layout, forces), _loads(system, form, layout, slips)
     )  # fmt: skip
-    return FrictionFunctions(layout, flow.flow(), look, blocks, law, loads, flow.guards())
+    return FrictionFunctions(layout, flow.flow(), guard_data, blocks, law, loads, flow.guards())
 
 
 def _blocks(system: System, form: NormalForm, layout: FrictionLayout, slips: Slips, forces: ReactionForces) -> Fn:

@@ -32,13 +32,13 @@ from appell.nonsmooth.friction.friction_course import (
     stop_slips,
 )
 from appell.nonsmooth.friction.guards import OF_REACTIONS, ModeGuard
-from appell.nonsmooth.friction.nonunique_reactions import involved, matters
+from appell.nonsmooth.friction.nonunique_reactions import affects_contacts, involved
 from appell.nonsmooth.friction.pairs import begin_to_slide, pair_stops
 from appell.nonsmooth.friction.problem import Answer, Problem
 from appell.nonsmooth.friction.stretches import run_stretch
 from appell.nonsmooth.friction.strikes import strike
 from appell.nonsmooth.friction.thresholds import ACCELERATIONS_VANISHING, SLIP_AT_REST
-from appell.nonsmooth.mode_course import Happened, Laws, ModeCourse, RunEnded
+from appell.nonsmooth.mode_course import InstantEvents, Laws, ModeCourse, RunEnded
 from appell.notes import Note
 from appell.rows import least_change, saddle_point
 
@@ -56,12 +56,12 @@ def arrive(course: ModeCourse) -> None:
     if trace.modes and trace.broken is not None:
         _after_jump(course, trace.broken)
     elif trace.modes and trace.decided_with is not None and not np.array_equal(course.p, trace.decided_with):
-        settle(course, Happened())  # a control has changed parameters
+        settle(course, InstantEvents())  # a control has changed parameters
     elif not trace.modes:
         at = course.faces()
         if at.approaching:
             strike(course, at, at.approaching)
-        settle(course, Happened())
+        settle(course, InstantEvents())
 
 
 def _after_jump(course: ModeCourse, p0: Array) -> None:
@@ -92,7 +92,7 @@ def stretch(course: ModeCourse) -> Generator[Trace, None, tuple[Status, tuple[En
     if ending is None:
         memory.stretch = min(2 * memory.stretch, LONGEST_STRETCH)
     else:
-        memory.stretch, trace.next_step, course.kept = FIRST_STRETCH, None, len(trace.steps)
+        memory.stretch, trace.next_step, course.steps_before_ending = FIRST_STRETCH, None, len(trace.steps)
     return status, ending
 
 
@@ -137,13 +137,13 @@ def stall(course: ModeCourse, ending: Ending) -> NoReturn:
     raise UndeterminedFriction(f"friction modes keep changing at one instant ({', '.join(course.names)})")
 
 
-def settle(course: ModeCourse, happened: Happened) -> None:
+def settle(course: ModeCourse, events: InstantEvents) -> None:
     """Finds the mode from here on. Where a face is met, closed ones may have lifted off."""
     closed = set(course.mode.closed)
-    if happened.struck or happened.holding:
+    if events.struck or events.holding:
         at = course.faces()
         closed = {i for i in closed if face_stays(at.g_d[i], at.slow[i])}
-    _settle(course, {*closed, *happened.holding}, stopped=happened.stopped, struck=happened.struck)
+    _settle(course, {*closed, *events.holding}, stopped=events.stopped, struck=events.struck)
 
 
 def _settle(
@@ -208,7 +208,7 @@ def _remove_rates(course: ModeCourse) -> None:
 def _note(course: ModeCourse, problem: Problem, answer: Answer) -> None:
     """Adds a note, once, where friction forces are not unique."""
     free = answer.free
-    if not free.shape[1] or not matters(problem, answer):
+    if not free.shape[1] or not affects_contacts(problem, answer):
         return
     layout, system = course.layout, course.loop.system
     normals = [c.name for c in (*system.constraints, *system.unilateral)]

@@ -35,13 +35,13 @@ IMPACT_SLIP_STOPPED = 1e-13
 """Fraction of the speed that the energy of an impact could give a slip, below which the slip is zero."""
 
 
-class FrictionBlow(NamedTuple):
+class FrictionImpactOutcome(NamedTuple):
     """An impact: Δv (nv,), impulses of all rows (R,) and of the frictions (parts,), and the energy friction dissipated, J."""
 
     dv: Array
     impulses: Array
     friction_impulses: Array
-    lost: float
+    dissipated: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class ImpactProblem:
     e: Array
     names: Sequence[str]
 
-    def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
+    def by_newton(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionImpactOutcome:
         """One impact on the faces `hits` while resting on others."""
         layout, faces = self.problem.layout, sorted({*hits, *resting})
         c = self.rates.copy()
@@ -63,7 +63,7 @@ class ImpactProblem:
         answer = self._phase(self._impulse_problem(c), faces)
         return self._checked(answer.x, answer.lam, answer.force)
 
-    def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionBlow:
+    def by_phases(self, hits: Sequence[int], resting: Sequence[int]) -> FrictionImpactOutcome:
         """Compression, then expansion, of several contacts at once."""
         layout, faces = self.problem.layout, sorted({*hits, *resting})
         c = self.rates.copy()
@@ -109,7 +109,7 @@ class ImpactProblem:
         s = self.rates[self.problem.layout.own_rows(i)]
         return tuple((s / (np.linalg.norm(s) or 1.0)).tolist())
 
-    def _checked(self, dv: Array, lam: Array, friction_impulses: Array) -> FrictionBlow:
+    def _checked(self, dv: Array, lam: Array, friction_impulses: Array) -> FrictionImpactOutcome:
         """The impact, unless it gains energy."""
         layout, J = self.problem.layout, self.problem.J
         self._refuse_loads(lam)
@@ -122,7 +122,7 @@ class ImpactProblem:
                 f"restitution with Coulomb's law would gain {gained:.3g} J in an impact ({', '.join(self.names)}): normal and"
                 " slip are coupled; choose law='poisson', or law='stronge' for one contact"
             )
-        return FrictionBlow(dv, lam, friction_impulses, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
+        return FrictionImpactOutcome(dv, lam, friction_impulses, float(np.clip(-tangential.sum(), 0.0, max(-gained, 0.0))))
 
     def _refuse_loads(self, lam: Array) -> None:
         """Raises `UndeterminedFriction` where impulses load a friction whose limit does not define its impulses."""
@@ -137,7 +137,7 @@ class ImpactProblem:
 
     # -- along the process of the impact ---------------------------------------------------------------------------------
 
-    def by_process(self, face: int, friction: int, restore: Callable[[Any, float], None]) -> FrictionBlow:
+    def by_process(self, face: int, friction: int, restore: Callable[[Any, float], None]) -> FrictionImpactOutcome:
         """An impact on one face with one friction of one component; `restore` ends restitution, see `ImpactLaw.restore`."""
         layout, p = self.problem.layout, self.problem
         n, (row,) = layout.m + face, layout.own_rows(friction)
@@ -151,7 +151,7 @@ class ImpactProblem:
         lam[[n, row]] = process.P
         friction_impulses = np.zeros(sum(layout.parts))
         friction_impulses[layout.columns(friction)] = process.P[1]
-        return FrictionBlow(dv, lam, friction_impulses, process.lost)
+        return FrictionImpactOutcome(dv, lam, friction_impulses, process.dissipated)
 
 
 class _Expansion:
@@ -162,15 +162,15 @@ class _Expansion:
 
     def __init__(self, problem: Problem, returned: Array):
         layout = self.layout = problem.layout
-        self.given = [i for i in range(layout.count) if (n := layout.normals[i]) is not None and returned[n] > 0]
-        rows = [row for i in self.given for row in layout.own_rows(i)]
+        self.restored = [i for i in range(layout.count) if (n := layout.normals[i]) is not None and returned[n] > 0]
+        rows = [row for i in self.restored for row in layout.own_rows(i)]
         extended = FrictionLayout(
-            layout.m, layout.faces, (*layout.parts, *(layout.parts[i] for i in self.given)),
-            (*layout.normals, *(None for _ in self.given)),
-            (*layout.smooth, *(layout.smooth[i] for i in self.given)), (*layout.loads, *(() for _ in self.given)),
-            (*layout.impulsive, *(False for _ in self.given)),
+            layout.m, layout.faces, (*layout.parts, *(layout.parts[i] for i in self.restored)),
+            (*layout.normals, *(None for _ in self.restored)),
+            (*layout.smooth, *(layout.smooth[i] for i in self.restored)), (*layout.loads, *(() for _ in self.restored)),
+            (*layout.impulsive, *(False for _ in self.restored)),
         )  # fmt: skip
-        mu = np.append(problem.mu, [problem.mu[i] * returned[layout.normals[i]] for i in self.given])
+        mu = np.append(problem.mu, [problem.mu[i] * returned[layout.normals[i]] for i in self.restored])
         self.problem = Problem(
             extended, problem.M, problem.W @ returned,
             np.vstack([problem.J, problem.J[rows]]), np.hstack([problem.W, problem.W[:, rows]]),
@@ -179,7 +179,7 @@ class _Expansion:
 
     def _load(self, load: Any) -> Any:
         """The loads of the system's frictions as functions of the multipliers of the extended problem."""
-        layout, extra = self.layout, len(self.given)
+        layout, extra = self.layout, len(self.restored)
 
         def extended_load(lam: Array, static: bool) -> tuple[Array, Array]:
             L, slope = load(lam[: layout.rows], static)
@@ -191,13 +191,13 @@ class _Expansion:
         """Frictions that keep their direction: limits of the system, and smooth ones."""
         layout = self.layout
         directions = {i: impact._towards(i) for i in range(layout.count) if impact._bears_no_impulses(i) or layout.smooth[i]}
-        return directions | {layout.count + k: directions[i] for k, i in enumerate(self.given) if i in directions}
+        return directions | {layout.count + k: directions[i] for k, i in enumerate(self.restored) if i in directions}
 
     def joined(self, force: Array) -> Array:
         """The impulses of the frictions of the system, (parts,)."""
         layout, extended = self.layout, self.problem.layout
         impulses = force[: sum(layout.parts)].copy()
-        for k, i in enumerate(self.given):
+        for k, i in enumerate(self.restored):
             impulses[layout.columns(i)] += force[extended.columns(layout.count + k)]
         return impulses
 
@@ -207,7 +207,7 @@ class _Process:
 
     def __init__(self, G: Array, mu: float, rates: Array):
         self.G, self.mu, self.y = G, mu, rates
-        self.P, self.work, self.lost = np.zeros(2), 0.0, 0.0
+        self.P, self.work, self.dissipated = np.zeros(2), 0.0, 0.0
         self.energy = float(rates[0] ** 2 / G[0, 0])
 
     def _direction(self) -> Array:
@@ -225,7 +225,7 @@ class _Process:
         rate = self.G @ direction
         y = self.y + impulse * rate
         self.work += impulse * (self.y[0] + y[0]) / 2
-        self.lost -= impulse * direction[1] * (self.y[1] + y[1]) / 2
+        self.dissipated -= impulse * direction[1] * (self.y[1] + y[1]) / 2
         self.P += impulse * direction
         self.y = y
 
@@ -275,4 +275,4 @@ class _Process:
             self.y[1] = self.y[1] if impulse <= stops else 0.0
 
 
-__all__ = ["FrictionBlow", "ImpactProblem"]
+__all__ = ["FrictionImpactOutcome", "ImpactProblem"]

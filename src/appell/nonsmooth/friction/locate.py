@@ -14,7 +14,7 @@ from appell.nonsmooth.friction.thresholds import RISING_HALVINGS
 Array = NDArray[np.float64]
 
 
-Many = Callable[[Array], tuple[Array, Array]]
+GuardValues = Callable[[Array], tuple[Array, Array]]
 
 CHEBYSHEV_NODES = (1 - np.cos(np.pi * np.arange(9) / 8)) / 2
 """Chebyshev points of an interval."""
@@ -24,30 +24,30 @@ NEAR_ROOT = (1e-4, 1e-8)
 """Fractions of an interval, around an estimate of a root, at which the guard is sampled again."""
 
 
-def located(many: Many, one: GuardCrossing, y: Array, noise: Array, t: Array) -> float | None:
-    """The time at which a guard falls through zero; None if a dip does not reach it. many: times → guard and its noise."""
-    value = lambda time: float(many(np.array([time]))[0][0])
-    low, high = float(t[one.low]), float(t[one.high])
-    if one.inside:
+def located(values_at: GuardValues, crossing: GuardCrossing, y: Array, noise: Array, t: Array) -> float | None:
+    """The time at which a guard falls through zero; None if a dip does not reach it. values_at: times → guard and its noise."""
+    value = lambda time: float(values_at(np.array([time]))[0][0])
+    low, high = float(t[crossing.low]), float(t[crossing.high])
+    if crossing.inside:
         time, minimum = lowest_point(value, low, high, 0.0)
-        return None if minimum >= 0 else _root(many, low, time)
-    if y[one.low] > noise[one.low]:
-        return _root(many, low, high)
+        return None if minimum >= 0 else _root(values_at, low, time)
+    if y[crossing.low] > noise[crossing.low]:
+        return _root(values_at, low, high)
     nearest = high
     for fraction in 0.5 ** np.arange(1, RISING_HALVINGS + 1):  # starts at zero: either it rises first, or it falls at once
         time = low + fraction * (high - low)
-        y_there, eps = (float(x[0]) for x in many(np.array([time])))
+        y_there, eps = (float(x[0]) for x in values_at(np.array([time])))
         if y_there > eps:
-            return _root(many, time, nearest)
+            return _root(values_at, time, nearest)
         nearest = time if y_there < 0 else nearest
     return low
 
 
-def _root(many: Many, a: float, b: float) -> float:
+def _root(values_at: GuardValues, a: float, b: float) -> float:
     """The zero between a, where the guard is positive, and b: by a polynomial through samples, then secants, in three calls."""
-    value = lambda time: float(many(np.array([time]))[0][0])
+    value = lambda time: float(values_at(np.array([time]))[0][0])
     t, size = a + (b - a) * CHEBYSHEV_NODES, b - a
-    y = many(t)[0]
+    y = values_at(t)[0]
     if y[0] <= 0:
         return a
     if not (y <= 0).any():  # rounding: steps to the same time differ; take the smallest value
@@ -57,7 +57,7 @@ def _root(many: Many, a: float, b: float) -> float:
     a, b, guess = t[k - 1], t[k], _polynomial(t, y, k)
     for fraction in NEAR_ROOT:
         t = np.unique([a, *np.clip(guess + fraction * size * np.array([-1.0, -0.3, 0.3, 1.0]), a, b), b])
-        y = many(t)[0]
+        y = values_at(t)[0]
         if not (y[0] > 0 >= y[-1]):
             return _bracketed(value, a, b)
         k = int(np.argmax(y <= 0))

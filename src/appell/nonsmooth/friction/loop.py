@@ -37,7 +37,7 @@ class FrictionLoop:
     Parameters
     ----------
     plain: the loop of `functions.flow`. compiled: the same with `steps.c.in`, or None.
-    look: (t (k,), z (k, nz), p (k, …)) → outputs of `functions.look` by name.
+    guard_data: (t (k,), z (k, nz), p (k, …)) → outputs of `functions.guard_data` by name.
     """
 
     system: Any
@@ -45,7 +45,7 @@ class FrictionLoop:
     functions: FrictionFunctions
     plain: Loop
     compiled: CLoop | None
-    look: Callable[[Array, Array, Array], dict[str, Array]]
+    guard_data: Callable[[Array, Array, Array], dict[str, Array]]
     corner: str = "raise"
 
     @property

@@ -28,14 +28,14 @@ FREE_SHARE = 1e-9
 """Fraction of the largest undetermined multiplier below which another one is determined, up to rounding."""
 
 
-def matters(problem: Problem, answer: Answer) -> bool:
+def affects_contacts(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers involves faces or frictions."""
     layout, force_size = problem.layout, problem.scale[0]
     pressing = {n for n in layout.normals if n is not None}.union(*layout.loads)
     return involved(answer.free / force_size[:, None], sorted(pressing | set(range(layout.m, layout.rows))))
 
 
-def pressed_freely(problem: Problem, answer: Answer) -> bool:
+def changes_loads(problem: Problem, answer: Answer) -> bool:
     """Whether the undetermined part of the multipliers changes a load of several reactions; the problem is then not convex."""
     mode, layout = answer.mode, problem.layout
     rows = sorted({row for i, friction in enumerate(mode.frictions) if friction.state != OFF for row in layout.loads[i]})
@@ -47,7 +47,7 @@ def involved(free: Array, rows: Sequence[int]) -> bool:
     return bool(np.abs(free[rows]).max(initial=0.0) > FREE_SHARE * np.abs(free).max(initial=0.0))
 
 
-def borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
+def best_borne(problem: Problem, answer: Answer, resting: Sequence[int], faces: Sequence[int], tolerance: float) -> Answer:
     """The solution with the reactions that lie deepest inside all cones, and its slack."""
     layout, mode, (force_size, row_size, _) = problem.layout, answer.mode, problem.scale
     largest = np.abs(answer.free / force_size[:, None]).max(axis=0, initial=0.0)
@@ -123,4 +123,4 @@ def _bounds(problem: Problem, answer: Answer, signs: dict[int, int]) -> tuple[li
     return [row for row, _ in bounds], [bound for _, bound in bounds]
 
 
-__all__ = ["borne", "involved", "matters", "pressed_freely"]
+__all__ = ["affects_contacts", "best_borne", "changes_loads", "involved"]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from appell.modes.mode import SLIP, STICK, FrictionState, Mode
 from appell.nonsmooth.friction.directions import directed
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
-from appell.nonsmooth.friction.nonunique_reactions import borne, matters, pressed_freely
+from appell.nonsmooth.friction.nonunique_reactions import affects_contacts, best_borne, changes_loads
 from appell.nonsmooth.friction.thresholds import NO_COMPLIANCE, NO_ENERGY, TIE
 from appell.rows import NEWTON_LOST, least_squares, response, saddle_point
 
@@ -219,8 +219,8 @@ class Problem:
         guess: multipliers of a state nearby; where those nearest to them lie inside the cones, they are as good as any."""
         if not answer.solvable:
             return answer
-        if answer.free.shape[1] and matters(self, answer):
-            if pressed_freely(self, answer):
+        if answer.free.shape[1] and affects_contacts(self, answer):
+            if changes_loads(self, answer):
                 return replace(answer, solvable=False)
             if guess is not None:
                 size = self.scale[0][:, None]
@@ -230,7 +230,7 @@ class Problem:
                 slack, ties = self._slacks(nearest, resting, faces)
                 if slack > TIE:
                     return replace(nearest, slack=slack, ties=ties)
-            return borne(self, answer, resting, faces, TIE)
+            return best_borne(self, answer, resting, faces, TIE)
         slack, ties = self._slacks(answer, resting, faces)
         return Answer(answer.mode, answer.x, answer.lam, answer.force, answer.free, True, slack, ties)
 

@@ -41,10 +41,10 @@ def accelerations_along(
     data = np.array([mode.data(layout) for _, mode in modes])[which]
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
     parameters = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
-    outputs = look(run)(t, z, np.hstack([parameters, data]))
+    outputs = guard_data_of(run)(t, z, np.hstack([parameters, data]))
     if stopped := _stopped(layout, [mode for _, mode in modes], which, outputs["s"]):
         k = np.array(list(stopped))
-        corrected = look(run)(t[k], z[k], np.hstack([parameters[k], [mode.data(layout) for mode in stopped.values()]]))
+        corrected = guard_data_of(run)(t[k], z[k], np.hstack([parameters[k], [mode.data(layout) for mode in stopped.values()]]))
         outputs = {name: np.array(values) for name, values in outputs.items()}
         for name, values in corrected.items():
             outputs[name][k] = values
@@ -87,14 +87,14 @@ def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
     return np.clip(np.where(repeated, np.searchsorted(changes, t, side="left") - 1, numbers), 0, None)
 
 
-def look(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
-    """`FrictionFunctions.look` on the run's back end, for batches of states."""
+def guard_data_of(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
+    """`FrictionFunctions.guard_data` on the run's back end, for batches of states."""
     functions = friction_functions(run.system, run.form)
-    loaded = kept_in(functions, "look")
+    loaded = kept_in(functions, "guard_data")
     if run.backend not in loaded:
-        loaded[run.backend] = backend_named(run.backend).load(functions.look)
-    names = [port.name for port in functions.look.outputs]
+        loaded[run.backend] = backend_named(run.backend).load(functions.guard_data)
+    names = [port.name for port in functions.guard_data.outputs]
     return lambda t, z, p: dict(zip(names, loaded[run.backend].batch(t, z, p), strict=True))
 
 
-__all__ = ["accelerations_along", "look"]
+__all__ = ["accelerations_along", "guard_data_of"]

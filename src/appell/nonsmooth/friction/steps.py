@@ -57,7 +57,7 @@ TRIALS_PER_CALL = 512
 """Most steps, and changes of mode, in one call."""
 
 
-def served(functions: FrictionFunctions) -> bool:
+def has_compiled_steps(functions: FrictionFunctions) -> bool:
     """Whether a system can have compiled steps.
 
     Laws and loads must be affine in the multipliers; no friction may be regularised or have a three-dimensional slip; and the
@@ -71,7 +71,7 @@ def served(functions: FrictionFunctions) -> bool:
 
 def steps_interface(functions: FrictionFunctions) -> str:
     """The C declarations of `steps_text`, including the function that guards read."""
-    return CDEF + declarations([functions.look])
+    return CDEF + declarations([functions.guard_data])
 
 
 def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton: bool) -> str:
@@ -93,7 +93,7 @@ def steps_text(functions: FrictionFunctions, method: Tableau | Radau, *, newton:
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", repr(value))
     return "\n".join([
-        emit_function(functions.look), emit_exports(functions.look), emit(functions.blocks), CDEF,
+        emit_function(functions.guard_data), emit_exports(functions.guard_data), emit(functions.blocks), CDEF,
         friction_defines(), criteria_text(),
         interval_text(), outline_text(range(flow.nq + flow.nu), method.degree), isolate_text(functions.bounded),
         *(f"#define {name} {value}" for name, value in sizes.items()),
@@ -118,7 +118,7 @@ class Steps:
         struct.capacity, struct.least, struct.atol = len(self.modes), ACCELERATIONS_VANISHING**2, course.friction.atol
         struct.level = pointer(self.level)
         struct.blows, struct.blow_capacity = pointer(self.blows), len(self.blows)
-        self.known: dict[bytes, Mode] = {}
+        self.mode_of_row: dict[bytes, Mode] = {}
 
     def takes(self) -> bool:
         """Whether compiled steps handle the mode: its rows are independent, and no slip has a fixed direction."""
@@ -156,8 +156,8 @@ class Steps:
         course.friction.speed, course.friction.largest = self.speed.copy(), struct.largest
         for row in self.modes[: struct.n_modes]:
             key = row[1:].tobytes()
-            if (mode := self.known.get(key)) is None:
-                mode = self.known[key] = Mode.of(course.layout, row[1:])
+            if (mode := self.mode_of_row.get(key)) is None:
+                mode = self.mode_of_row[key] = Mode.of(course.layout, row[1:])
             enter(course, float(row[0]), mode)
         course.friction.level = self.level.copy()
         for time, face, rate_before, rate_after, impulse in self.blows[: struct.n_blows].tolist():
@@ -165,4 +165,4 @@ class Steps:
         return status
 
 
-__all__ = ["Steps", "served", "steps_interface", "steps_text"]
+__all__ = ["Steps", "has_compiled_steps", "steps_interface", "steps_text"]

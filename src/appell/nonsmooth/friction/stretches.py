@@ -20,14 +20,14 @@ from appell.nonsmooth.friction.friction_course import (
     FrictionInstant,
     answer_here,
     friction_instant,
-    look_in_mode,
+    guard_data_in_mode,
     numbers_of,
     slopes,
     states_inside,
 )
 from appell.nonsmooth.friction.guards import HIT, STEP_PARTS, STOP, GuardWatch, ModeGuard, crossings
 from appell.nonsmooth.friction.locate import located
-from appell.nonsmooth.friction.nonunique_reactions import matters
+from appell.nonsmooth.friction.nonunique_reactions import affects_contacts
 from appell.nonsmooth.friction.thresholds import GUARD_UNRISEN, TIE
 from appell.nonsmooth.mode_course import ModeCourse, RunEnded
 from appell.roots.enclosure import Interval, enclosure
@@ -64,7 +64,7 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
     points = _subdivided(t, STEP_PARTS)
     repeat = replace(plain, first_step=first_step, t_end=float(t[-1]), max_steps=STEPS_MADE_AGAIN, keep_steps=False)
     samples, states = _sampled_states(course, repeat, np.union1d(points, requested))
-    outputs = look_in_mode(course, samples, states, mode)
+    outputs = guard_data_in_mode(course, samples, states, mode)
     watch = _watch(course, mode).signed(outputs["reactions"])
     values, noise = watch.values(samples, states, outputs)
     grid = np.searchsorted(samples, points)[_indices_by_step(points)]
@@ -76,7 +76,7 @@ def run_stretch(course: ModeCourse) -> tuple[Status, ModeGuard | None]:
         separators = _following(course, samples[grid], states[grid])
     if len(np.setdiff1d(separators, samples)):
         samples, states = _sampled_states(course, repeat, np.union1d(samples, separators[separators <= samples[-1]]))
-        outputs = look_in_mode(course, samples, states, mode)
+        outputs = guard_data_in_mode(course, samples, states, mode)
         values, noise = watch.values(samples, states, outputs)
     grid = grid[:0] if bounded else np.searchsorted(samples, points)[_indices_by_step(points)]
     # keep all steps, or those up to the first event
@@ -179,7 +179,7 @@ def _watch(course: ModeCourse, mode: Mode) -> GuardWatch:
     problem = instant.problem
     course.friction.speed = np.maximum(course.friction.speed, instant.sizes)
     answer = answer_here(course)
-    nonunique = answer.free.shape[1] and matters(problem, answer)
+    nonunique = answer.free.shape[1] and affects_contacts(problem, answer)
     slides = [i for i, friction in enumerate(mode.frictions) if friction.state == SLIP and course.layout.normals[i] is not None]
     margin, jam = partial(_margins, course) if nonunique else None, partial(_jams, course) if slides else None
     memory, level = course.friction, _levels(course, instant)
@@ -245,7 +245,7 @@ def _first_event(
 
         def evaluate(times: Array, one_guard: GuardWatch = one_guard) -> tuple[Array, Array]:
             z = states_inside(course, times, steps, plain)
-            y, eps = one_guard.values(times, z, look_in_mode(course, times, z, watch.mode))
+            y, eps = one_guard.values(times, z, guard_data_in_mode(course, times, z, watch.mode))
             return y[:, 0], eps[:, 0]
 
         time = located(evaluate, crossing, values[:, crossing.guard], noise[:, crossing.guard], samples)
@@ -281,7 +281,7 @@ def _end_at_event(
 
 def _corrected_end(course: ModeCourse, guard: ModeGuard, t: float, z: Array, h: float) -> tuple[float, Array]:
     """The end of a step of length h, moved along its slope onto the zero of a distance or a slip."""
-    outputs = look_in_mode(course, np.array([t]), z[None], course.mode)
+    outputs = guard_data_in_mode(course, np.array([t]), z[None], course.mode)
     if guard.kind == HIT:
         value, rate = outputs["g"][0, guard.number], outputs["g_d"][0, guard.number]
     elif guard.kind == STOP and course.layout.parts[guard.number] == 1:

@@ -13,7 +13,7 @@ from appell.nonsmooth.contact.contact import Instant
 from appell.nonsmooth.criteria import bouncing_time, face_stays, flight_unseen
 from appell.nonsmooth.friction.decide import UndeterminedFriction
 from appell.nonsmooth.friction.friction_course import friction_instant
-from appell.nonsmooth.friction.impact import FrictionBlow, ImpactProblem
+from appell.nonsmooth.friction.impact import FrictionImpactOutcome, ImpactProblem
 from appell.nonsmooth.mode_course import ModeCourse
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ def strike(course: ModeCourse, at: Instant, hits: list[int]) -> set[int]:
         after = at.moved(impact.dv).g_d
     for i in hits:
         course.trace.record(i, Kind.IMPACT, float(before[i]), float(after[i]), float(impact.impulses[course.layout.m + i]))
-    course.move(at.M, impact.dv, impact.lost)
+    course.move(at.M, impact.dv, impact.dissipated)
     return set(rests)
 
 
@@ -50,7 +50,7 @@ def _end_bouncing(course: ModeCourse, at: Instant, faces: Sequence[int], rates: 
         course.friction.bounced[i] = min(course.trace.t + duration, course.task.t_end)
 
 
-def _impact(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionBlow:
+def _impact(course: ModeCourse, at: Instant, hits: list[int], closed: Sequence[int], e: Array) -> FrictionImpactOutcome:
     """The impact on the faces that are hit, with restitutions e (faces,), by the law that their frictions name."""
     instant, layout = friction_instant(course), course.layout
     problem = instant.problem

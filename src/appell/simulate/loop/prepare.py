@@ -38,8 +38,8 @@ from appell.nonsmooth.contact.face_loop import FaceLoop
 from appell.nonsmooth.contact.loop_switch import PySwitchLoop
 from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.loop import FrictionLoop
-from appell.nonsmooth.friction.sampled_accelerations import look
-from appell.nonsmooth.friction.steps import served, steps_interface, steps_text
+from appell.nonsmooth.friction.sampled_accelerations import guard_data_of
+from appell.nonsmooth.friction.steps import has_compiled_steps, steps_interface, steps_text
 from appell.normal_form.conserving import conserving_flow
 from appell.normal_form.flow import Flow, flow
 from appell.normal_form.kept_momenta import kept_momenta
@@ -165,14 +165,14 @@ def with_friction(run: Run, pseudo: Mapping[str, Any] | None, method: str, corne
         _check_restitutions(run)
     functions = friction_functions(run.system, run.form)
     backend, compiled = backend_named(run.backend), None
-    if backend.program is not None and served(functions):
+    if backend.program is not None and has_compiled_steps(functions):
         steps, newton = (TABLEAUX | IMPLICIT)[method], all(IMPACT_LAWS[fr.law].compiled for fr in run.system.frictions)
         source = lambda: f"{loop_module(functions.flow, steps)}\n{steps_text(functions, steps, newton=newton)}"
         compiled = _compiled(backend, functions.flow, (method, "friction"), source, 0, CDEF + steps_interface(functions))
-        if run.backend not in (loaded := kept_in(functions, "look")):
-            loaded[run.backend] = c_function(compiled.library, functions.look)
+        if run.backend not in (loaded := kept_in(functions, "guard_data")):
+            loaded[run.backend] = c_function(compiled.library, functions.guard_data)
     plain = compiled or plain_loop(run, functions.flow, method)
-    return Prepared(functions.flow, FrictionLoop(run.system, run.form, functions, plain, compiled, look(run), corner))
+    return Prepared(functions.flow, FrictionLoop(run.system, run.form, functions, plain, compiled, guard_data_of(run), corner))
 
 
 def _check_restitutions(run: Run) -> None:

@@ -20,21 +20,21 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from appell.errors import SingularConfiguration
-from appell.nonsmooth.contact.contact import Blow, Instant, complementary
+from appell.nonsmooth.contact.contact import ImpactOutcome, Instant, complementary
 from appell.nonsmooth.criteria import unaffected_rate
 
 Array = NDArray[np.float64]
 
-MOST_LOOKS = 1500
+MOST_EVALUATIONS = 1500
 """Most evaluations of the direction: an impact needs about a hundred; one that runs into a singular velocity never ends."""
 
-NO_BLOW = (
+NO_IMPACT = (
     "the constraints nonlinear in the velocities admit no impact with this restitution: their reactions oppose it, and the"
     " velocities after it would lie on another branch"
 )
 
 
-def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> Blow:
+def nonlinear_impact(instant: Callable[[Array], Instant], at: Instant, face: int, resting: Sequence[int]) -> ImpactOutcome:
     """The impact on a face while resting on others; instant: v → the same state with these velocities."""
     rate, e = float(at.g_d[face]), float(at.restitution[face])
     faces, evaluations = [face, *resting], count()
@@ -44,8 +44,8 @@ def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, 
         state = instant(y[: len(at.v)])
         if not (np.isfinite(state.v).all() and state.answered([face])):
             raise SingularConfiguration("constraints nonlinear in the velocities leave no solution: it moves into the face")
-        if next(evaluations) > MOST_LOOKS:
-            raise SingularConfiguration(NO_BLOW)
+        if next(evaluations) > MOST_EVALUATIONS:
+            raise SingularConfiguration(NO_IMPACT)
         G = state.compliance(faces)
         ratios = G[0, 1:] / G[0, 0]
         schur = np.asarray(G[1:, 1:] - np.outer(G[1:, 0], ratios), dtype=float)
@@ -57,6 +57,6 @@ def nonlinear_blow(instant: Callable[[Array], Instant], at: Instant, face: int, 
     size = np.abs(at.v).max(initial=0.0)
     path = solve_ivp(direction, (0.0, -(1 + e) * rate), start, "DOP853", rtol=1e-12, atol=1e-14 * size)
     if not path.success or not np.isfinite(path.y[:, -1]).all():
-        raise SingularConfiguration(NO_BLOW)
+        raise SingularConfiguration(NO_IMPACT)
     v = path.y[: len(at.v), -1]
-    return Blow(v - at.v, dict(zip(faces, map(float, path.y[len(at.v) :, -1]), strict=True)), (face,))
+    return ImpactOutcome(v - at.v, dict(zip(faces, map(float, path.y[len(at.v) :, -1]), strict=True)), (face,))
