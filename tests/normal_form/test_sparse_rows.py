@@ -119,7 +119,7 @@ def test_compiled_looks_at_thin_rows_see_what_full_matrices_say():
         z1, out = z + rng.normal(0, spread, 26), np.zeros(4)
         pointers: list[Any] = [library.ffi.from_buffer("double[]", x) for x in (size, z, z1, out)]
         assert library.lib.rank_compare(pointers[0], 0.0, *pointers[1:]) == 0
-        a, b = guard.look(0.0, z), guard.look(0.0, z1)
+        a, b = guard.rows_at(0.0, z), guard.rows_at(0.0, z1)
         assert out[:2] == pytest.approx([a.sigma, b.sigma], rel=1e-9)
         assert out[2] == turned(a, b)
         assert np.linalg.norm(b.Y - a.Y, 2) <= out[3] * (1 + 1e-12) <= np.linalg.norm(b.Y - a.Y) * (1 + 1e-9)

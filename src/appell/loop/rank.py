@@ -50,11 +50,11 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class RankedRows:
     """Rows at a state. sigma: the smallest pivot of the independent ones; rest: the largest of the others."""
 
     Y: Array  # (n, m)
-    kept: NDArray[np.intp]  # (r,) independent rows
+    independent: NDArray[np.intp]  # (r,) independent rows
     sigma: float
     rest: float
 
@@ -67,27 +67,27 @@ class RankGuard:
         self.size = size if rows.sparse is None else size[list(rows.sparse.rows)]
         self.reference, self.quiet = 0.0, np.inf
         self.speed: float | None = None  # of the rows, their way per time in the last step
-        self.at: Look | None = None
+        self.last: RankedRows | None = None
 
-    def look(self, t: float, z: Array) -> Look:
+    def rows_at(self, t: float, z: Array) -> RankedRows:
         """The rows at a state."""
         Y = RowSpace.scaled(*self.rows.matrices(self.rows.rows(t, z, self.p)), self.size).Y
         r = self.rows.rank
         if self.rows.sparse is not None:
             pivots = np.abs(np.diag(np.linalg.qr(Y, mode="r")))
-            return Look(Y, np.arange(r), float(pivots.min()), 0.0)
+            return RankedRows(Y, np.arange(r), float(pivots.min()), 0.0)
         factors: Any = scipy.linalg.qr(Y, mode="r", pivoting=True)
         pivots, order = np.abs(np.diag(factors[0])), factors[1]
-        return Look(Y, order[:r], float(pivots[r - 1]), float(pivots[r]) if r < len(pivots) else 0.0)
+        return RankedRows(Y, order[:r], float(pivots[r - 1]), float(pivots[r]) if r < len(pivots) else 0.0)
 
     def start(self, t: float, z: Array) -> None:
         """Starts the guard at (t, z)."""
-        self.at = self.look(t, z)
-        self.reference = max(self.reference, self.at.sigma)
+        self.last = self.rows_at(t, z)
+        self.reference = max(self.reference, self.last.sigma)
 
     def alarms(self, t: float, t1: float, z1: Array, dense: Callable[[float], Array]) -> bool:
         """Whether the step from t to (t1, z1) must be refused."""
-        start, end = self.at, self.look(t1, z1)
+        start, end = self.last, self.rows_at(t1, z1)
         assert start is not None
         change, ends = float(np.linalg.norm(end.Y - start.Y, 2)), min(start.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
@@ -99,7 +99,7 @@ class RankGuard:
             return True
         if self.speed is None:
             probe = RANK_PROBE * (t1 - t)
-            self.speed = float(np.linalg.norm(self.look(t + probe, dense(t + probe)).Y - start.Y)) / abs(probe)
+            self.speed = float(np.linalg.norm(self.rows_at(t + probe, dense(t + probe)).Y - start.Y)) / abs(probe)
         path = max(change, self.speed * abs(t1 - t))  # rows that turned all the way round are where they were
         if rank_may_turn(path, ends) and (rank_moved_far(path, ends) or turned(start, end)):
             path_inside = self._path_inside(t, t1, path, end, dense)
@@ -108,28 +108,28 @@ class RankGuard:
             change = path_inside
         self.speed = change / abs(t1 - t)
         self.quiet = max(self.quiet, end.sigma)
-        self.at = end
+        self.last = end
         return False
 
-    def _path_inside(self, t: float, t1: float, path: float, end: Look, dense: Callable[[float], Array]) -> float | None:
+    def _path_inside(self, t: float, t1: float, path: float, end: RankedRows, dense: Callable[[float], Array]) -> float | None:
         """The path length of the rows through states inside a step; None if they turn between two of these, or σ dips there.
 
         way: at least the way that they are expected to go.
         """
-        start = self.at
+        start = self.last
         assert start is not None
         needed, ends = rank_parts(path, np.linalg.norm(start.Y), self.reference), min(start.sigma, end.sigma)
         if not needed <= MOST_PARTS_OF_STEP:
             return None
         parts = max(PARTS_OF_TURNING_STEP, int(needed))
-        rows_along = [start, *(self.look(s, dense(s)) for s in t + np.arange(1, parts) / parts * (t1 - t)), end]
-        if rank_dips(min(look.sigma for look in rows_along), ends) or any(map(turned, rows_along, rows_along[1:])):
+        rows_along = [start, *(self.rows_at(s, dense(s)) for s in t + np.arange(1, parts) / parts * (t1 - t)), end]
+        if rank_dips(min(rows_here.sigma for rows_here in rows_along), ends) or any(map(turned, rows_along, rows_along[1:])):
             return None
         return float(sum(np.linalg.norm(b.Y - a.Y) for a, b in pairwise(rows_along)))
 
 
-def turned(at: Look, end: Look) -> bool:
+def turned(at: RankedRows, end: RankedRows) -> bool:
     """Whether independent rows turned by about a right angle or more."""
-    Y_a, Y_b = at.Y[:, at.kept], end.Y[:, at.kept]
+    Y_a, Y_b = at.Y[:, at.independent], end.Y[:, at.independent]
     cross = Y_a.T @ Y_b
     return bool(np.linalg.eigvalsh((cross + cross.T) / 2 - RIGHT_ANGLE * Y_a.T @ Y_a).min() <= 0)

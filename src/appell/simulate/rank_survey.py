@@ -29,7 +29,7 @@ from appell.notes import Note
 from appell.remember import remembered
 from appell.rows import null_space, singular, turns
 from appell.simulate.loop.passage import Passage
-from appell.simulate.loop.rank_loss import Lost
+from appell.simulate.loop.rank_loss import NoPassage
 from appell.simulate.loop.vanishing import LARGEST_STEADY_GROWTH, growth
 from appell.simulate.surveyed_rows import FIRST_STATES_SURVEYED, STATES_SURVEYED, SurveyedRows
 
@@ -67,7 +67,7 @@ def ranks_along(
     with np.errstate(all="ignore"):
         fraction = min(1.0, (30 / run.form.nv) ** 2)  # singular values of many rows are expensive
         count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * fraction) + 8
-        rows.look(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
+        rows.examine(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
         rows.refine()
         return _RankSurvey(rows, blows, noted_times).findings()
 
@@ -95,34 +95,37 @@ class _RankSurvey:
     blows: the times of its impacts; noted_times: those of known change points.
     """
 
-    def __init__(self, along: SurveyedRows, blows: Array, noted_times: Sequence[float]):
-        self.along, self.blows, self.noted_times = along, blows, np.array(noted_times)
-        self.run, self.t, self.q, self.v, self.rank = along.run, along.t, along.q, along.v, along.rank
+    def __init__(self, surveyed: SurveyedRows, blows: Array, noted_times: Sequence[float]):
+        self.surveyed, self.blows, self.noted_times = surveyed, blows, np.array(noted_times)
+        self.run, self.t, self.q, self.v, self.rank = surveyed.run, surveyed.t, surveyed.q, surveyed.v, surveyed.rank
 
     def findings(self) -> tuple[list[Note], list[str]]:
         notes, doubts = [], []
-        seen, least, r = self.along.seen, self.along.least, self.rank
-        steps = seen.at == np.floor(seen.at)  # between them no accelerations were evaluated, and rows hold approximately
+        examined, least, r = self.surveyed.examined, self.surveyed.least, self.rank
+        # between steps no accelerations were evaluated, and rows hold approximately
+        steps = examined.at == np.floor(examined.at)
         dependent = np.flatnonzero((rank_digits_lost(least, least.max()) | ~(least > 0)) & steps)
         if len(dependent):
             doubts.append(
-                self._sentence("are dependent within rounding", float(self.t[int(seen.at[dependent[0]])]), seen.Y[dependent[0]])
+                self._sentence(
+                    "are dependent within rounding", float(self.t[int(examined.at[dependent[0]])]), examined.Y[dependent[0]]
+                )
             )
-        beyond_rank = seen.sigma[:, r] if r < seen.sigma.shape[1] else np.zeros(len(least))
-        risen = rank_risen(beyond_rank, self.along.noise) & steps
+        beyond_rank = examined.sigma[:, r] if r < examined.sigma.shape[1] else np.zeros(len(least))
+        risen = rank_risen(beyond_rank, self.surveyed.noise) & steps
         if risen.any():
-            since = self.t[int(seen.at[np.argmax(risen)])]
+            since = self.t[int(examined.at[np.argmax(risen)])]
             doubts.append(
                 f"constraints that were redundant at the start are not any more at t = {since:.6g}: the rank of the rows rises,"
                 " and the motion keeps only some of them"
             )
-        if self.along.hidden is not None:
+        if self.surveyed.hidden is not None:
             doubts.append(
-                f"constraint rows turn so far in the step from t = {self.along.hidden:.6g} on that a loss of rank cannot be"
+                f"constraint rows turn so far in the step from t = {self.surveyed.hidden:.6g} on that a loss of rank cannot be"
                 " excluded: shorten the steps"
             )
         for crossing in self._crossings():
-            names = self.along.names_of(crossing.Y)
+            names = self.surveyed.names_of(crossing.Y)
             if crossing.smooth and crossing.gamma > LARGEST_STEADY_GROWTH:
                 remark = (
                     f", and many motions leave this point (they part as |t − t*|^{crossing.gamma:.3g}): one of them was"
@@ -147,16 +150,16 @@ class _RankSurvey:
 
     def _sentence(self, verb: str, time: float, Y: Array) -> str:
         """A sentence about the rows of the combination that vanishes."""
-        return f"the constraints ({', '.join(self.along.names_of(Y))}) {verb} at t = {time:.6g}, a singular configuration"
+        return f"the constraints ({', '.join(self.surveyed.names_of(Y))}) {verb} at t = {time:.6g}, a singular configuration"
 
     def _crossings(self) -> list[_Crossing]:
         """Each loss of rank between two examined places of one step."""
         losses: list[_Crossing] = []
-        seen, least = self.along.seen, self.along.least
-        unresolved, spacing = self.along.unresolved(), seen.at[1:] - seen.at[:-1]
+        examined, least = self.surveyed.examined, self.surveyed.least
+        unresolved, spacing = self.surveyed.unresolved(), examined.at[1:] - examined.at[:-1]
         time_at = lambda place: float(np.interp(place, np.arange(len(self.t)), self.t))
-        for k in np.flatnonzero((self.along.turned | unresolved) & (spacing <= 1)):
-            low, high = float(seen.at[k]), float(seen.at[k + 1])
+        for k in np.flatnonzero((self.surveyed.turned | unresolved) & (spacing <= 1)):
+            low, high = float(examined.at[k]), float(examined.at[k + 1])
             width = abs(time_at(high) - time_at(low))
             if not width:  # a blow: rows that turn with the velocities go another way than the straight one
                 continue
@@ -164,10 +167,10 @@ class _RankSurvey:
             if ((self.noted_times >= neighbourhood[0]) & (self.noted_times <= neighbourhood[1])).any():
                 continue
             places = np.linspace(low, high, PLACES_BETWEEN_STEPS + 2)[1:-1]
-            Y, sigma = self.along.rows(places)
+            Y, sigma = self.surveyed.rows(places)
             j, ends = int(np.argmin(sigma[:, self.rank - 1])), min(least[k], least[k + 1])
             lowest, time = sigma[j, self.rank - 1], time_at(places[j])
-            sign = self._least_turn(seen.Y[k], seen.Y[k + 1])
+            sign = self._least_turn(examined.Y[k], examined.Y[k + 1])
             # rows that were turned round vanished between the steps, be it next to one of them; those that only turned did not
             reversed_ = sign < 0 and min(lowest, ends) < VANISHED_BETWEEN * max(least[k], least[k + 1])
             if reversed_ or unresolved[k] or (rank_vanishes(lowest, ends) and rank_noted(lowest, least.max())):
@@ -178,7 +181,11 @@ class _RankSurvey:
                 meets = not reversed_ or self._branches_meet(int(k))
                 losses.append(
                     _Crossing(
-                        time, Y[j], self._velocities_continuous(int(low)), self._growth(int(low), seen.Y[k], vanished), meets
+                        time,
+                        Y[j],
+                        self._velocities_continuous(int(low)),
+                        self._growth(int(low), examined.Y[k], vanished),
+                        meets,
                     )
                 )
         return losses
@@ -189,27 +196,27 @@ class _RankSurvey:
 
     def _branches_meet(self, k: int) -> bool:
         """Whether branches meet at the loss of rank between the k-th place and the next one; True if that cannot be told."""
-        form, (low, high) = self.run.form, self.along.seen.at[k : k + 2]
-        if self.along.gamma or self.along.metric is not None or not np.all(form.levels == 0):
+        form, (low, high) = self.run.form, self.surveyed.examined.at[k : k + 2]
+        if self.surveyed.gamma or self.surveyed.metric is not None or not np.all(form.levels == 0):
             return True
         for _ in range(34):
             middle = (low + high) / 2
-            reached = self._least_turn(self.along.seen.Y[k], self.along.turning_rows(np.array([middle]))[0]) <= 0
+            reached = self._least_turn(self.surveyed.examined.Y[k], self.surveyed.turning_rows(np.array([middle]))[0]) <= 0
             low, high = (low, middle) if reached else (middle, high)
-        t, q, v = (x[0] for x in self.along.states(np.array([low])))
-        passage = Passage(form, self.run.p_at(t), self.rank, self.along.w, 1e-13, np.zeros(0), has_work=False)
+        t, q, v = (x[0] for x in self.surveyed.states(np.array([low])))
+        passage = Passage(form, self.run.p_at(t), self.rank, self.surveyed.w, 1e-13, np.zeros(0), has_work=False)
         duration = float(abs(self.t[int(low) + 1] - self.t[int(low)]))
         try:
-            return passage.meet_near(float(t), q, v, float(min(self.along.least[k : k + 2])), duration)
-        except (Lost, np.linalg.LinAlgError):
+            return passage.meet_near(float(t), q, v, float(min(self.surveyed.least[k : k + 2])), duration)
+        except (NoPassage, np.linalg.LinAlgError):
             return True
 
     def _growth(self, i: int, Y: Array, time: float) -> float:
         """γ at the step i before rows on velocities vanish; 0 for holonomic rows, which the positions decide."""
-        if self.along.holonomic(Y):
+        if self.surveyed.holonomic(Y):
             return 0.0
         i = max(i - STEPS_BEFORE_PARTING, 0)
-        A = self.run.evaluate(self.t[[i]], self.q[[i]], self.v[[i]], ("A",))["A"][0] / self.along.w[:, None]
+        A = self.run.evaluate(self.t[[i]], self.q[[i]], self.v[[i]], ("A",))["A"][0] / self.surveyed.w[:, None]
         acceleration = lambda v: self.run.acceleration(self.t[i], self.q[i], v)[0]
         return growth(acceleration, self.v[i], null_space(A), time - float(self.t[i]))
 

@@ -53,7 +53,7 @@ class _SurveyedPlaces:
 
 
 class SurveyedRows:
-    """Rows of a motion through the states (t (k,), q, v), at more and more places of it: `seen`."""
+    """Rows of a motion through the states (t (k,), q, v), at more and more places of it: `examined`."""
 
     def __init__(self, run: Run, t: Array, q: Array, v: Array):
         self.run, self.t, self.q, self.v = run, t, q, v
@@ -64,7 +64,7 @@ class SurveyedRows:
         space = RowSpace.of(self._metric(blocks["M"], blocks["A"]), blocks["A"], blocks["A_size"])
         self.w, self.noise = space.s, max(10 * space.noise, 100 * ROUNDINGS)
         self.names = [row.constraint.name for row in run.form.rows if row.linear]
-        self.seen = _SurveyedPlaces(np.zeros(0), np.zeros((0, *blocks["A"].T.shape)), np.zeros((0, len(blocks["A"]))))
+        self.examined = _SurveyedPlaces(np.zeros(0), np.zeros((0, *blocks["A"].T.shape)), np.zeros((0, len(blocks["A"]))))
         self.hidden: float | None = None  # the time of a step in which rows turn too often to be examined
 
     def _metric(self, M: Array, A: Array) -> Array:
@@ -111,45 +111,47 @@ class SurveyedRows:
         sigma[:, : values.shape[1]] = values
         return Y, sigma
 
-    def look(self, at: Array) -> None:
+    def examine(self, at: Array) -> None:
         """Examines the rows at places, in ascending order."""
-        at = np.setdiff1d(at, self.seen.at)
+        at = np.setdiff1d(at, self.examined.at)
         if len(at):
             Y, sigma = self.rows(at)
-            order = np.argsort(np.concatenate([self.seen.at, at]), kind="stable")
+            order = np.argsort(np.concatenate([self.examined.at, at]), kind="stable")
             join = lambda a, b: np.concatenate([a, b])[order]
-            for cached in ("turned", "way"):
+            for cached in ("turned", "path_length"):
                 self.__dict__.pop(cached, None)
-            self.seen = _SurveyedPlaces(join(self.seen.at, at), join(self.seen.Y, Y), join(self.seen.sigma, sigma))
+            self.examined = _SurveyedPlaces(
+                join(self.examined.at, at), join(self.examined.Y, Y), join(self.examined.sigma, sigma)
+            )
 
     @property
     def least(self) -> Array:
         """σ_r at the examined states."""
-        return self.seen.sigma[:, self.rank - 1]
+        return self.examined.sigma[:, self.rank - 1]
 
     @cached_property
     def turned(self) -> NDArray[np.bool_]:
         """Neighbouring examined states between which rank may be lost: rows turned by about a right angle or more."""
-        U, sigma, Vt = singular(self.seen.Y[:-1], economical=True)
+        U, sigma, Vt = singular(self.examined.Y[:-1], economical=True)
         r = self.rank
         V = np.swapaxes(Vt[:, :r], 1, 2)
-        next_Y = self.seen.Y[1:] @ V
+        next_Y = self.examined.Y[1:] @ V
         C = np.swapaxes(U[:, :, :r], 1, 2) @ next_Y / np.maximum(sigma[:, :r, None], 1e-300)
         lowest = np.linalg.eigvalsh((C + np.swapaxes(C, 1, 2)) / 2)[:, 0]
         return ~(lowest > RIGHT_ANGLE)
 
     @cached_property
-    def way(self) -> Array:
+    def path_length(self) -> Array:
         """The path length of the rows between neighbouring examined points: at least their change, (k − 1,).
 
         At the speed that they have at both places, rows may have gone further and come back. Speeds are measured where the rows
         moved much, in the longest steps and in some others, and everywhere if one of these shows that they went further.
         """
-        change = np.sqrt(np.add.reduce((self.seen.Y[1:] - self.seen.Y[:-1]) ** 2, axis=(1, 2)))
+        change = np.sqrt(np.add.reduce((self.examined.Y[1:] - self.examined.Y[:-1]) ** 2, axis=(1, 2)))
         sigma = np.minimum(self.least[1:], self.least[:-1])
         chosen = rank_may_turn(change, sigma)
         others = np.flatnonzero(~chosen)
-        longest = np.argsort(-self._duration(self.seen.at[:-1], self.seen.at[1:])[others])[:SPEEDS_MEASURED]
+        longest = np.argsort(-self._duration(self.examined.at[:-1], self.examined.at[1:])[others])[:SPEEDS_MEASURED]
         sampled = np.union1d(others[longest], others[:: max(1, len(others) // SPEEDS_MEASURED)])
         path = change.copy()
         for group in (np.union1d(np.flatnonzero(chosen), sampled), others):
@@ -165,41 +167,41 @@ class SurveyedRows:
 
     def _path_at_speed(self, k: NDArray[np.intp]) -> Array:
         """The path length of the rows between points k and k + 1, at the larger of their speeds there; 0 in an impact."""
-        low, high = self.seen.at[k], self.seen.at[k + 1]
+        low, high = self.examined.at[k], self.examined.at[k + 1]
         probe, ends = RANK_PROBE * np.minimum(high - low, 1.0), np.concatenate([k, k + 1])
         probed = np.concatenate([low + probe, high - probe])
-        change = np.sqrt(np.add.reduce((self.turning_rows(probed) - self.seen.Y[ends]) ** 2, axis=(1, 2)))
-        duration = self._duration(self.seen.at[ends], probed)
+        change = np.sqrt(np.add.reduce((self.turning_rows(probed) - self.examined.Y[ends]) ** 2, axis=(1, 2)))
+        duration = self._duration(self.examined.at[ends], probed)
         speed = np.divide(change, duration, out=np.zeros_like(change), where=duration > 0)
         return np.nan_to_num(speed.reshape(2, -1).max(axis=0) * self._duration(low, high))
 
     def refine(self) -> None:
         """Examines all steps where rows turned much or σ is small, and states inside of steps in which they turn further."""
-        at, least = self.seen.at, self.least
+        at, least = self.examined.at, self.least
         small = least < SMALL_SIGMA_SURVEYED * least.max()
-        moved_far = rank_moved_far(self.way, np.minimum(least[1:], least[:-1]))
+        moved_far = rank_moved_far(self.path_length, np.minimum(least[1:], least[:-1]))
         steps = np.flatnonzero((self.turned | moved_far | small[:-1] | small[1:]) & (at[1:] - at[:-1] > 1))
         if len(steps):
-            self.look(np.concatenate([np.arange(at[k], at[k + 1]) for k in steps])[:STATES_SURVEYED])
-        self._look_inside()
+            self.examine(np.concatenate([np.arange(at[k], at[k + 1]) for k in steps])[:STATES_SURVEYED])
+        self._examine_inside()
 
-    def _look_inside(self) -> None:
+    def _examine_inside(self) -> None:
         """Examines so many states inside each step that rows cannot return unseen between two of them."""
-        at, least = self.seen.at, self.least
-        size = np.sqrt(np.add.reduce(self.seen.Y[:-1] ** 2, axis=(1, 2)))
-        moved_far = rank_moved_far(self.way, np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
+        at, least = self.examined.at, self.least
+        size = np.sqrt(np.add.reduce(self.examined.Y[:-1] ** 2, axis=(1, 2)))
+        moved_far = rank_moved_far(self.path_length, np.minimum(least[1:], least[:-1])) & (at[1:] - at[:-1] == 1)
         moved_far &= ~self.unresolved()  # between such states velocities are not on a line
-        parts = np.maximum(rank_parts(self.way, size, least.max()), PARTS_OF_TURNING_STEP)
+        parts = np.maximum(rank_parts(self.path_length, size, least.max()), PARTS_OF_TURNING_STEP)
         hidden = moved_far & ((parts > MOST_PARTS_OF_STEP) | (np.cumsum(np.where(moved_far, parts, 0)) > STATES_SURVEYED))
         if hidden.any():
             self.hidden = float(self.t[int(at[np.argmax(hidden)])])
         places = [at[k] + np.arange(1, parts[k]) / parts[k] for k in np.flatnonzero(moved_far & ~hidden)]
         if places:
-            self.look(np.concatenate(places))
+            self.examine(np.concatenate(places))
 
     def unresolved(self) -> NDArray[np.bool_]:
         """Between which neighbours small rows on velocities changed by more than they are: they may have vanished there."""
-        least, Y = self.least, self.seen.Y
+        least, Y = self.least, self.examined.Y
         larger = np.maximum(least[:-1], least[1:])
         change = np.sqrt(np.add.reduce((Y[1:] - Y[:-1]) ** 2, axis=(1, 2)))
         small = np.flatnonzero((change > CHANGED_WHOLLY * larger) & (larger < SMALL_SIGMA_SURVEYED * least.max()))

@@ -98,8 +98,8 @@ BREAKAGES = [
     Breakage(
         "steps over change points are as long as their error allows",
         "simulate/loop/passage.py",
-        "        s, Y = RANK_PROBE * h, here.rows.Y\n",
-        "        s, Y = RANK_PROBE * h, here.rows.Y\n        return abs(h)\n",
+        "        s, Y = RANK_PROBE * h, state.rows.Y\n",
+        "        s, Y = RANK_PROBE * h, state.rows.Y\n        return abs(h)\n",
         {
             "change_points.long_steps_over_change_points": (1, 5),
         },
@@ -107,7 +107,7 @@ BREAKAGES = [
     Breakage(
         "the survey of rank looks at the ends of steps alone",
         "simulate/surveyed_rows.py",
-        "        if places:\n            self.look(np.concatenate(places))",
+        "        if places:\n            self.examine(np.concatenate(places))",
         "",
         {
             "change_points.change_points_that_no_guard_watches": (3, 9),

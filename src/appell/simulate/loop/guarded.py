@@ -30,7 +30,7 @@ from appell.normal_form.flow import Flow
 from appell.notes import Note
 from appell.roots.guard import GuardAlong, StepPolynomial
 from appell.simulate.loop.passage import PASSAGE_STEPS, Passage
-from appell.simulate.loop.rank_loss import EPS, AcceptedStep, Here, Lost, Passed
+from appell.simulate.loop.rank_loss import EPS, AcceptedStep, ChangePoint, NoPassage, RankState
 
 Array = NDArray[np.float64]
 
@@ -108,7 +108,7 @@ class _Faces:
         self.form, self.p, self.rtol = form, task.p, task.rtol
         self.gaps, self.floor = gap_functions(form), floor_of(np.asarray(task.atol), form.nq)
 
-    def met(self, step: AcceptedStep) -> bool:
+    def reaches_face(self, step: AcceptedStep) -> bool:
         """Whether a face is reached inside a step, by interval bounds, or that cannot be excluded."""
         t, h = step.start.t, step.end.t - step.start.t
         powers = StepPolynomial.through(STEP_NODES, np.array([step.at(t + x * h)[: self.form.nq] for x in STEP_NODES]), t, h)
@@ -121,7 +121,7 @@ class _Faces:
         )
         return any(root.theta is not None or root.lost for root in roots)
 
-    def _guards(self, state: Here) -> tuple[Guards, NDArray[np.bool_]]:
+    def _guards(self, state: RankState) -> tuple[Guards, NDArray[np.bool_]]:
         """The distances at a state, and which faces it touches."""
         nq, nv = self.form.nq, self.form.nv
         faces = Instant.at(self.form, state.t, state.z[:nq], state.z[nq : nq + nv], self.p, self.floor)
@@ -138,23 +138,23 @@ class _RankPassage:
         finer = min(1.0, max(TOLERANCES_NEAR_RANK_LOSS, FINEST_RTOL_NEAR_RANK_LOSS / task.rtol)) if task.rtol else 1.0
         tolerances = finer * task.rtol, finer * np.asarray(task.atol)
         self.passage = Passage(loop.form, task.p, loop.flow.guarded.rank, loop.size, *tolerances, has_work)
-        self.here = self.passage.here(trace.t, trace.z.copy())
+        self.state = self.passage.rank_state(trace.t, trace.z.copy())
         self.index = self.passage.rank - 1
-        self.reference = max(trace.sigma, float(self.here.sigma[self.index]))
+        self.reference = max(trace.sigma, float(self.state.sigma[self.index]))
         self.faces = _Faces(loop.form, task) if loop.form["g"].numel() else None
         self.stuck, self.first = stuck, 0.0  # whether the ordinary loop is stuck here; the size of the first step
-        self.largest = np.maximum(self.here.sigma[: self.passage.rank], 0.0)
-        self.quiet = float(self.here.sigma[self.index])
-        self.hold, self.rejected_last, self.no_jump_until = 0, False, -np.inf
-        self.patience, self.told_close = STEPS_NEAR_RANK_LOSS, False
+        self.largest = np.maximum(self.state.sigma[: self.passage.rank], 0.0)
+        self.quiet = float(self.state.sigma[self.index])
+        self.careful_steps, self.rejected_last, self.no_jump_until = 0, False, -np.inf
+        self.patience, self.noted_close = STEPS_NEAR_RANK_LOSS, False
         self.before: tuple[float, float] | None = None  # σ and size of the last step
-        self.missed = -np.inf
+        self.missed_at = -np.inf
 
     def go(self) -> Trace:
         """Steps until the rank is safe again; the status is BUFFER_FULL, or that of the end of the run."""
         try:
             status = self._steps()
-        except (Lost, np.linalg.LinAlgError) as reason:
+        except (NoPassage, np.linalg.LinAlgError) as reason:
             status = Status.SINGULAR
             text = f"stopped near a loss of rank at t = {self.trace.clock:.9g}: {reason}"
             self.trace.notes.append(Note(text, time=self.trace.clock, kind="singular", constraints=tuple(self.passage.names)))
@@ -167,37 +167,37 @@ class _RankPassage:
         """Steps until the rank is safe again: BUFFER_FULL, or OK at the end of the run."""
         self.first = h = min(abs(self.trace.next_step or 1e-4), self.task.max_step)
         for _ in range(PASSAGE_STEPS):
-            if h < 1e-13 * max(1.0, abs(self.here.t)):
-                raise Lost("the steps became too small: the branches are too close together to be told apart")
+            if h < 1e-13 * max(1.0, abs(self.state.t)):
+                raise NoPassage("the steps became too small: the branches are too close together to be told apart")
             n_notes = len(self.trace.notes)
             step, h = self._trial(h)
             if step is None:
                 continue
-            if self.faces is not None and self.faces.met(step):
+            if self.faces is not None and self.faces.reaches_face(step):
                 del self.trace.notes[n_notes:]
                 h = abs(step.end.t - step.start.t) / 2
                 if h > STEPS_TO_FACE * self.first or self.stuck:
                     continue
-                self.trace.next_step, self.quiet = h, float(self.here.sigma[self.index])
+                self.trace.next_step, self.quiet = h, float(self.state.sigma[self.index])
                 return Status.BUFFER_FULL
             if self._move(step):
                 return Status.OK
             self.trace.next_step, self.stuck = h, False
-            if not self._needs_care(h, None) and not self.hold and not self._sigma_falls():
-                self.quiet = float(self.here.sigma[self.index])
+            if not self._needs_care(h, None) and not self.careful_steps and not self._sigma_falls():
+                self.quiet = float(self.state.sigma[self.index])
                 return Status.BUFFER_FULL
-        raise Lost("too many steps")
+        raise NoPassage("too many steps")
 
     def _sigma_falls(self) -> bool:
         """Whether σ is near zero and decreasing."""
-        sigma = float(self.here.sigma[self.index])
+        sigma = float(self.state.sigma[self.index])
         self.patience -= 1
         return self.patience > 0 and rank_noted(sigma, self.reference) and self.before is not None and sigma < self.before[0]
 
     def _needs_care(self, h: float, distance: float | None) -> bool:
         """Whether a step of h needs the care of `passage`; distance: to a loss of rank ahead, None for none in sight."""
-        sigma = float(self.here.sigma[self.index])
-        if distance is not None or self.hold > 0:
+        sigma = float(self.state.sigma[self.index])
+        if distance is not None or self.careful_steps > 0:
             return True
         if self.before is None or not rank_fallen(sigma, self.reference):
             return False
@@ -206,7 +206,7 @@ class _RankPassage:
 
     def _trial(self, h: float) -> tuple[AcceptedStep | None, float]:
         """One trial step: the step if it is accepted, and the next size."""
-        passage, state, jump = self.passage, self.here, False
+        passage, state, jump = self.passage, self.state, False
         proposed = h = passage.within_sight(state, self.direction * h, self.reference)
         to_loss = None
         if self.direction * state.t > self.no_jump_until:
@@ -223,14 +223,14 @@ class _RankPassage:
             step, errors, stages, turn = passage.attempt(state, self.direction * h, is_near)
             error = passage.error(step, errors, self._blind(step, stages, h, is_near))
             bad = turn > 1
-        except (Lost, np.linalg.LinAlgError):
+        except (NoPassage, np.linalg.LinAlgError):
             step, stages, error, bad = None, [], np.inf, True
         if step is None or bad or not error <= 1:
             passage.rejected += 1
             self.rejected_last = True
             shrunk = max(PASSAGE_SHRINK, PASSAGE_SAFETY * error ** (-1 / 8)) if np.isfinite(error) and error > 1 else RETRIED
             if bad or to_loss is not None:
-                self.hold = HELD_STEPS
+                self.careful_steps = HELD_STEPS
             return None, (h if jump or to_loss is None or h >= proposed else min(proposed, h)) * shrunk
         shorter = self._crossing(step, stages, jump, is_near, h)
         if shorter is not None:
@@ -242,13 +242,13 @@ class _RankPassage:
         self.before = sigma, h
         least_sigma = min([float(step.end.sigma[self.index]), *stages])
         if rank_digits_lost(least_sigma, self.reference):
-            raise Lost(f"the rows are dependent within rounding (σ = {least_sigma:.1e}): a singular configuration")
-        close, already_told = rank_noted(least_sigma, self.reference), self.told_close
-        already_told |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
-        self.told_close = close
-        if close and not already_told:
+            raise NoPassage(f"the rows are dependent within rounding (σ = {least_sigma:.1e}): a singular configuration")
+        close, already_noted = rank_noted(least_sigma, self.reference), self.noted_close
+        already_noted |= any(abs(note.time - step.end.t) < 10 * h for note in self.trace.notes if note.time is not None)
+        self.noted_close = close
+        if close and not already_noted:
             names = tuple(passage.names[i] for i in rows_involved(step.end.rows.svd[2][[self.index]]))
-            self._note_passage(Passed(step.end.t, names, False, least_sigma))
+            self._note_passage(ChangePoint(step.end.t, names, False, least_sigma))
         return step, min(following, self.task.max_step)
 
     def _blind(self, step: AcceptedStep, stages: list[float], h: float, is_near: bool) -> Array | None:
@@ -283,21 +283,21 @@ class _RankPassage:
             if loss.meets:
                 continue
             passage.rejected += 1
-            self.hold, self.rejected_last = HELD_STEPS, True
+            self.careful_steps, self.rejected_last = HELD_STEPS, True
             if k == 0:  # if it is a later one, its turn will come
-                if abs(loss.time - self.missed) > h:
-                    self._note_passage(Passed(loss.time, loss.rows, False, loss.gap))
-                self.missed, self.no_jump_until = loss.time, self.direction * loss.time
+                if abs(loss.time - self.missed_at) > h:
+                    self._note_passage(ChangePoint(loss.time, loss.rows, False, loss.gap))
+                self.missed_at, self.no_jump_until = loss.time, self.direction * loss.time
             return RETRIED * h
         if losses and not is_near:  # once more with projected stages
             passage.rejected += 1
-            self.hold = HELD_STEPS
+            self.careful_steps = HELD_STEPS
             return h
         for loss in losses:
-            self._note_passage(Passed(loss.time, loss.rows, True, loss.gap, on_velocities=not passage.holonomic.all()))
+            self._note_passage(ChangePoint(loss.time, loss.rows, True, loss.gap, on_velocities=not passage.holonomic.all()))
         return None
 
-    def _note_passage(self, met: Passed) -> None:
+    def _note_passage(self, met: ChangePoint) -> None:
         """Adds a note about a loss of rank that was passed, or nearly met."""
         if self.direction * (met.time - self.task.t_end) > 0:  # the step goes beyond the end: not yet passed
             return
@@ -330,14 +330,14 @@ class _RankPassage:
         self._check_rank(end)
         return reaches_end
 
-    def _check_rank(self, end: Here) -> None:
+    def _check_rank(self, end: RankState) -> None:
         """Checks the rank at the end of a step, and prepares the next one."""
         passage = self.passage
         if passage.rank < len(end.sigma) and end.sigma[passage.rank] > PASSAGE_RANK_RISEN:
-            raise Lost("constraints that were redundant are not any more: the rank of the rows rises")
-        f = np.abs(end.out["f0"])
-        if passage.rank < len(passage.s) and np.any(f > 1e-12 * end.out["f0_scale"] + 1e-300):
-            raise Lost("constraints that were redundant are violated: they contradict the others")
-        self.here, self.hold = end, max(0, self.hold - 1)
+            raise NoPassage("constraints that were redundant are not any more: the rank of the rows rises")
+        f = np.abs(end.blocks["f0"])
+        if passage.rank < len(passage.s) and np.any(f > 1e-12 * end.blocks["f0_scale"] + 1e-300):
+            raise NoPassage("constraints that were redundant are violated: they contradict the others")
+        self.state, self.careful_steps = end, max(0, self.careful_steps - 1)
         self.reference = max(self.reference, float(end.sigma[self.index]))
         self.largest = np.maximum(self.largest, end.sigma[: passage.rank])

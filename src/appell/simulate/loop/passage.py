@@ -29,7 +29,7 @@ from appell.loop.rank_criteria import RANK_PROBE, ROWS_PER_PART, rows_involved
 from appell.normal_form import NormalForm
 from appell.normal_form.manifold import normalise
 from appell.rows import DIFFERENCED_LOST, RowSpace, least_squares, null_space, singular_values, turns
-from appell.simulate.loop.rank_loss import BRANCHES_MEET, EPS, STAGES, AcceptedStep, Here, Lost, RankLoss
+from appell.simulate.loop.rank_loss import BRANCHES_MEET, EPS, STAGES, AcceptedStep, NoPassage, RankLoss, RankState
 from appell.simulate.loop.vanishing import LARGEST_STEADY_GROWTH, growth
 
 Array = NDArray[np.float64]
@@ -59,30 +59,30 @@ class Passage:
     # -- one state -----------------------------------------------------------------------------------------------------
 
     def blocks(self, t: float, q: Array, v: Array) -> dict[str, Array]:
-        """The blocks of the normal form at a state; `Lost` if one is not finite."""
+        """The blocks of the normal form at a state; `NoPassage` if one is not finite."""
         self.evaluations += 1
         blocks = self.fn(t, q, v, self.p)
         if not all(np.isfinite(x).all() for x in blocks.values()):
-            raise Lost("the equations gave a value that is not finite")
+            raise NoPassage("the equations gave a value that is not finite")
         return blocks
 
-    def rows_of(self, out: dict[str, Array], kept: Any = slice(None)) -> RowSpace:
+    def rows_of(self, blocks: dict[str, Array], kept: Any = slice(None)) -> RowSpace:
         """The row space of blocks, or of some of their rows."""
-        return RowSpace.scaled(out["M"], out["A"][kept], self.s[kept])
+        return RowSpace.scaled(blocks["M"], blocks["A"][kept], self.s[kept])
 
     def split(self, z: Array) -> tuple[Array, Array]:
         """(q, v) of a state."""
         return z[: self.nq], z[self.nq : self.nq + self.nv]
 
-    def here(self, t: float, z: Array, out: dict[str, Array] | None = None) -> Here:
+    def rank_state(self, t: float, z: Array, blocks: dict[str, Array] | None = None) -> RankState:
         """A state with its rows and accelerations, for the rank that the rows have away from the point."""
         q, v = self.split(z)
-        out = self.blocks(t, q, v) if out is None else out
-        rows = self.rows_of(out)
+        blocks = self.blocks(t, q, v) if blocks is None else blocks
+        rows = self.rows_of(blocks)
         U, sigma, Vt = rows.svd
         r = self.rank
-        w = rows.K @ (out["Q"] - out["h"])
-        c = (Vt[:r] @ (-out["a0"] / self.s - rows.Y.T @ w)) / sigma[:r]
+        w = rows.K @ (blocks["Q"] - blocks["h"])
+        c = (Vt[:r] @ (-blocks["a0"] / self.s - rows.Y.T @ w)) / sigma[:r]
         a = rows.K.T @ (w + U[:, :r] @ c)
         work = np.zeros(0)
         if self.power is not None:
@@ -90,33 +90,33 @@ class Passage:
             lam[[row.index for row in self.form.rows if row.linear]] = (Vt[:r].T @ (c / sigma[:r])) / self.s
             arrays = {"t": t, "q": q, "v": v, "p": self.p, "a": a, "lam": lam}
             work = np.array([float(self.power(*(arrays[port.name] for port in self.power.inputs))["power"])])
-        return Here(t, z, out, rows, a, np.concatenate([out["qd"], a, work]))
+        return RankState(t, z, blocks, rows, a, np.concatenate([blocks["qd"], a, work]))
 
     def project(self, t: float, z: Array, iterations: int = 12) -> tuple[Array, float, dict[str, Array]]:
         """z on the constraints, the turn of the rows relative to σ, and the blocks there."""
         q, v = (x.copy() for x in self.split(z))
-        out, turn, size_before = self.blocks(t, q, v), 0.0, np.inf
+        blocks, turn, size_before = self.blocks(t, q, v), 0.0, np.inf
         if self.holonomic.any():
-            rows_before = self.rows_of(out, self.holonomic)
+            rows_before = self.rows_of(blocks, self.holonomic)
             rank, rows = min(self.rank, int(self.holonomic.sum())), rows_before
             for k in range(iterations):
-                if k and np.all(np.abs(out["f0"]) <= EPS * out["f0_scale"]):
+                if k and np.all(np.abs(blocks["f0"]) <= EPS * blocks["f0_scale"]):
                     break
-                step = rows.step(out["f0"], rank)
+                step = rows.step(blocks["f0"], rank)
                 size = float(np.linalg.norm(np.linalg.solve(rows.K.T, step)))
                 if not np.isfinite(size):
-                    raise Lost("a projection onto the constraints diverged")
+                    raise NoPassage("a projection onto the constraints diverged")
                 if k and size >= 0.5 * size_before:
                     break
-                q, size_before = normalise(self.form, q + out["N"] @ step), size
-                out = self.blocks(t, q, v)
-                rows = self.rows_of(out, self.holonomic)
+                q, size_before = normalise(self.form, q + blocks["N"] @ step), size
+                blocks = self.blocks(t, q, v)
+                rows = self.rows_of(blocks, self.holonomic)
             turn = float(np.linalg.norm(rows.Y - rows_before.Y) / max(rows_before.svd[1][rank - 1], 1e-300)) if rank else 0.0
         for _ in range(2):
-            rows = self.rows_of(out, self.below)
-            v = v + rows.step(out["f1"], min(self.rank, int(self.below.sum())))
-            out = self.blocks(t, q, v)
-        return np.concatenate([q, v, z[self.nq + self.nv :]]), turn, out
+            rows = self.rows_of(blocks, self.below)
+            v = v + rows.step(blocks["f1"], min(self.rank, int(self.below.sum())))
+            blocks = self.blocks(t, q, v)
+        return np.concatenate([q, v, z[self.nq + self.nv :]]), turn, blocks
 
     # -- looking ahead -------------------------------------------------------------------------------------------------
 
@@ -128,29 +128,29 @@ class Passage:
         """Re eig(Y_n⁺ Y), (r,): one is negative for each combination of rows that was reversed since n."""
         return turns(at.svd, there.Y, self.rank)
 
-    def within_sight(self, here: Here, h: float, reference: float) -> float:
+    def within_sight(self, state: RankState, h: float, reference: float) -> float:
         """The size, up to |h|, of a step in which no row turns or shrinks by more than `ROWS_PER_PART` of its size.
 
         None is reversed twice in such a step. Rows that only grow are not limited: they do so where M is nearly singular beside
         them, and no rank is lost. reference: the largest σ so far, the size of rows that are about to vanish.
         """
-        q, v = self.split(here.z)
-        s, Y = RANK_PROBE * h, here.rows.Y
-        change = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"], v + s * here.a)).Y - Y
+        q, v = self.split(state.z)
+        s, Y = RANK_PROBE * h, state.rows.Y
+        change = self.rows_of(self.blocks(state.t + s, q + s * state.blocks["qd"], v + s * state.a)).Y - Y
         size = np.maximum(np.linalg.norm(Y, axis=1), 1e-300)
         lengthening = np.maximum(np.sum(change * Y, axis=1) / size, 0.0)
         turning = np.linalg.norm(change - (lengthening / size)[:, None] * Y, axis=1) / RANK_PROBE
         fraction = np.min(ROWS_PER_PART * np.maximum(size, reference) / np.maximum(turning, 1e-300), initial=1.0)
         return float(fraction) * abs(h)
 
-    def ahead(self, here: Here, h: float) -> float | None:
+    def ahead(self, state: RankState, h: float) -> float | None:
         """The time until rank is lost, within h (signed), along the parabola through the state; None if it is not."""
-        q, v = self.split(here.z)
-        qdd = here.out["N"] @ here.a
+        q, v = self.split(state.z)
+        qdd = state.blocks["N"] @ state.a
 
         def reversed_at(s: float) -> tuple[float, RowSpace]:
-            rows = self.rows_of(self.blocks(here.t + s, q + s * here.out["qd"] + s * s / 2 * qdd, v + s * here.a))
-            return self.least(here.rows, rows), rows
+            rows = self.rows_of(self.blocks(state.t + s, q + s * state.blocks["qd"] + s * s / 2 * qdd, v + s * state.a))
+            return self.least(state.rows, rows), rows
 
         if reversed_at(h)[0] > 0:
             return None
@@ -159,41 +159,41 @@ class Passage:
             middle = (low + high) / 2
             low, high = (middle, high) if reversed_at(middle)[0] > 0 else (low, middle)
         s = (low + high) / 2
-        vanishes = reversed_at(s)[1].svd[1][self.rank - 1] <= ONLY_TURNED * here.sigma[self.rank - 1]
+        vanishes = reversed_at(s)[1].svd[1][self.rank - 1] <= ONLY_TURNED * state.sigma[self.rank - 1]
         return s if vanishes else None
 
     # -- steps ---------------------------------------------------------------------------------------------------------
 
-    def attempt(self, here: Here, h: float, near: bool) -> tuple[AcceptedStep, Array, list[float], float]:
+    def attempt(self, state: RankState, h: float, near: bool) -> tuple[AcceptedStep, Array, list[float], float]:
         """A trial step: (step, estimate rows E5 and E3, σ of the stages, largest turn of rows in the stages).
 
         near: whether stages are projected before their slopes are evaluated."""
-        K = np.zeros((STAGES + 4, len(here.z)))
-        K[0], sigma, worst = here.zd, [], 0.0
+        K = np.zeros((STAGES + 4, len(state.z)))
+        K[0], sigma, worst = state.zd, [], 0.0
 
         def slope(t: float, z: Array) -> Array:
             nonlocal worst
-            out = None
+            blocks = None
             if near:
-                z, turn, out = self.project(t, z, 4)
+                z, turn, blocks = self.project(t, z, 4)
                 worst = max(worst, turn)
-            stage = self.here(t, z, out)
+            stage = self.rank_state(t, z, blocks)
             sigma.append(float(stage.sigma[self.rank - 1]))
             return stage.zd
 
         for i in range(1, STAGES):
-            K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
-        z1 = here.z + h * (dop.B @ K[:STAGES])
-        K[STAGES] = slope(here.t + h, z1)
+            K[i] = slope(state.t + dop.C[i] * h, state.z + h * (dop.A[i, :i] @ K[:i]))
+        z1 = state.z + h * (dop.B @ K[:STAGES])
+        K[STAGES] = slope(state.t + h, z1)
         if not np.isfinite(K).all():
-            raise Lost("the equations gave a value that is not finite")
-        z, turn, out = self.project(here.t + h, z1)
-        end = self.here(here.t + h, z, out)
+            raise NoPassage("the equations gave a value that is not finite")
+        z, turn, blocks = self.project(state.t + h, z1)
+        end = self.rank_state(state.t + h, z, blocks)
         stages = sigma.copy()
         for i in range(STAGES + 1, STAGES + 4):
-            K[i] = slope(here.t + dop.C[i] * h, here.z + h * (dop.A[i, :i] @ K[:i]))
+            K[i] = slope(state.t + dop.C[i] * h, state.z + h * (dop.A[i, :i] @ K[:i]))
         errors = np.array([dop.E5 @ K[: STAGES + 1], dop.E3 @ K[: STAGES + 1]])
-        return AcceptedStep(here, end, K), errors, stages, max(turn / ROWS_TURNED, worst / 0.5)
+        return AcceptedStep(state, end, K), errors, stages, max(turn / ROWS_TURNED, worst / 0.5)
 
     def error(self, step: AcceptedStep, errors: Array, blind: Array | None) -> float:
         """The error in units of the tolerance, Hairer II.10 (10.17); blind (n, k): directions, of L⁻¹, with only noise."""
@@ -262,11 +262,13 @@ class Passage:
             return RankLoss(t, 0, np.inf, EPS, names, sigma)
         if not self.holonomic.all():
             if self.holonomic[involved].any():
-                raise Lost("constraints on velocities lose rank together with others, and no rule says how the motion goes on")
+                raise NoPassage(
+                    "constraints on velocities lose rank together with others, and no rule says how the motion goes on"
+                )
             self.require_smooth(step, t, strong)
             return RankLoss(t, r - strong, 0.0, EPS, names, sigma)
         gap, _ = self.saddle_value(t, *self.split(z), strong, abs(t1 - t0))
-        noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.out["f0_scale"], step.end.out["f0_scale"]) / self.s))
+        noise = EPS * float(np.linalg.norm(2 * np.maximum(step.start.blocks["f0_scale"], step.end.blocks["f0_scale"]) / self.s))
         return RankLoss(t, r - strong, gap, noise, names, sigma)
 
     def saddle_value(self, t: float, q: Array, v: Array, strong: int, duration: float) -> tuple[float, Array]:
@@ -309,7 +311,7 @@ class Passage:
         return gap <= BRANCHES_MEET * noise
 
     def require_smooth(self, step: AcceptedStep, t: float, strong: int) -> None:
-        """Raise `Lost` if velocity rows that vanish at t return in another direction, or with another acceleration.
+        """Raise `NoPassage` if velocity rows that vanish at t return in another direction, or with another acceleration.
 
         A row ∂f/∂q̇ that vanishes with the velocities, as in a²(ẋ² + ẏ²) = ż² at the top of a rise, has a direction on both
         sides. If both limits are the same line, and the accelerations agree, one smooth motion passes through the point. Both
@@ -318,7 +320,7 @@ class Passage:
         room = min(abs(t - step.start.t), abs(step.end.t - t))
         turns, kicks = [], []
         for distance in (room / 2, room / 2 * SECOND_DISTANCE):
-            before, after = (self.here(s, step.at(s)) for s in (t - distance, t + distance))
+            before, after = (self.rank_state(s, step.at(s)) for s in (t - distance, t + distance))
             lines = [state.rows.svd[0][:, strong : self.rank] for state in (before, after)]
             cosine = float(singular_values(lines[0].T @ lines[1]).min())
             turns.append(np.sqrt(max(0.0, 1.0 - cosine**2)))
@@ -326,10 +328,10 @@ class Passage:
         noise = CONTINUOUS_WITHIN + 100 * self.rtol
         if turns[1] > max(0.5 * turns[0], noise) or kicks[1] > max(0.5 * kicks[0], noise):
             jump = "their direction jumps" if turns[1] > max(0.5 * turns[0], noise) else "the accelerations jump"
-            raise Lost(f"constraints on velocities vanish and {jump} there: the motion is not determined")
+            raise NoPassage(f"constraints on velocities vanish and {jump} there: the motion is not determined")
         gamma = self.growth(step, t, room / 2)
         if gamma > LARGEST_STEADY_GROWTH:
-            raise Lost(
+            raise NoPassage(
                 f"constraints on velocities vanish, and many motions leave this point (they part as |t − t*|^{gamma:.3g}): the"
                 " motion is not determined"
             )
@@ -337,12 +339,12 @@ class Passage:
     def growth(self, step: AcceptedStep, t: float, distance: float) -> float:
         """γ of `vanishing.growth` at a state before t."""
         since = t - distance * float(np.sign(step.end.t - step.start.t))
-        before = self.here(since, step.at(since))
+        before = self.rank_state(since, step.at(since))
 
         def acceleration(v: Array) -> Array:
             z = before.z.copy()
             z[self.nq : self.nq + self.nv] = v
-            return self.here(since, z).a
+            return self.rank_state(since, z).a
 
         tangent = before.rows.K.T @ null_space(before.rows.svd[0][:, : self.rank].T)  # A η = 0
         return growth(acceleration, self.split(before.z)[1], tangent, t - since)

@@ -21,12 +21,12 @@ BRANCHES_MEET = 30
 """Multiple of the rounding error up to which saddle values mean that the branches meet."""
 
 
-class Lost(Exception):
+class NoPassage(Exception):
     """Raised where the motion cannot be continued; the text says why."""
 
 
 @dataclass(frozen=True)
-class Passed:
+class ChangePoint:
     """A change point: its time, its rows, the distance of the branches; on_velocities: rows that vanish with the velocities."""
 
     time: float
@@ -37,12 +37,12 @@ class Passed:
 
 
 @dataclass(frozen=True, eq=False)
-class Here:
+class RankState:
     """A state with its rows and accelerations."""
 
     t: float
     z: Array
-    out: dict[str, Array]
+    blocks: dict[str, Array]
     rows: RowSpace
     a: Array
     zd: Array
@@ -56,8 +56,8 @@ class Here:
 class AcceptedStep:
     """An accepted step with its slopes, for states between its ends."""
 
-    start: Here
-    end: Here
+    start: RankState
+    end: RankState
     K: Array
 
     def at(self, t: float) -> Array:
