@@ -74,8 +74,8 @@ def test_a_slow_report_is_not_made_more_often_than_it_costs(clock, monkeypatch):
 def test_every_row_is_copied_once(monkeypatch):
     """Memory for n steps and events is of size n, and is joined at the end, not at each report."""
     joined = []
-    seen = Pages.seen
-    monkeypatch.setattr(Pages, "seen", lambda self, since=0: joined.append(len(self)) or seen(self, since))
+    view = Pages.view
+    monkeypatch.setattr(Pages, "view", lambda self, since=0: joined.append(len(self)) or view(self, since))
     monkeypatch.setattr(trace, "LARGEST_PAGE", 1 << 16)
     monkeypatch.setattr(in_c, "TRIALS_GROWTH", 1)
     motion = bounce(5_000, progress=lambda t: None)
@@ -88,7 +88,7 @@ def test_pages_hold_rows_of_any_number():
         pages.append((k, -k))
     room = pages.room(5 * FIRST_PAGE_ROWS)
     room[:7] = 1.0
-    pages.wrote(7)
+    pages.add_written(7)
     rows = pages.joined()
     assert len(pages) == len(rows) == 3 * FIRST_PAGE_ROWS + 7
     assert np.array_equal(rows[: 3 * FIRST_PAGE_ROWS, 0], np.arange(3 * FIRST_PAGE_ROWS)) and (rows[-7:] == 1).all()

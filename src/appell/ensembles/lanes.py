@@ -289,7 +289,7 @@ class Ensemble:
                 results[name] = finished(reduction, part_results, self.t - since)
         return results
 
-    def not_held(self, order: Order) -> dict[str, NDArray[np.bool_]]:
+    def missed_tolerance(self, order: Order) -> dict[str, NDArray[np.bool_]]:
         """Name of a reduction → the runs in which it missed the tolerance, (runs,)."""
         missed, r = dict[str, NDArray[np.bool_]](), 0
         for name, reduction in order.kept.named.items():

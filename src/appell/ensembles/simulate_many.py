@@ -299,9 +299,9 @@ def _take_finished(ensemble: Ensemble, inputs: Inputs, order: Order, results: Re
         results.values[name][made] = value[made]
     for k in map(int, np.flatnonzero(status) if all_made else np.flatnonzero(made & (status != Status.OK))):
         results.tell(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
-    not_held = ensemble.not_held(order)
-    for k in np.flatnonzero(np.any([*not_held.values()], axis=0) & (ensemble.status == Status.OK)) if not_held else ():
-        results.tell(k, doubted(STATUS_TEXT[Status.OK], [doubt_of([name for name, runs in not_held.items() if runs[k]])]))
+    missed = ensemble.missed_tolerance(order)
+    for k in np.flatnonzero(np.any([*missed.values()], axis=0) & (ensemble.status == Status.OK)) if missed else ():
+        results.tell(k, doubted(STATUS_TEXT[Status.OK], [doubt_of([name for name, runs in missed.items() if runs[k]])]))
 
 
 def _runs_made(status: NDArray[np.int32]) -> tuple[Any, bool]:

@@ -18,7 +18,7 @@ from appell.model.jumps import dry_friction
 from appell.motion.motion import Motion
 from appell.reductions.course import Course
 from appell.reductions.followed import passes
-from appell.reductions.following import come_to, course_of, doubt_of, followed_along, not_held
+from appell.reductions.following import course_of, doubt_of, followed_along, missed_tolerance, reduced_values
 from appell.reductions.kinds import parts_of
 from appell.reductions.reduce import Reduction
 from appell.simulate.driven_run import driven
@@ -92,8 +92,8 @@ def _single_run(run: Run, order: Order, k: int, q: Array, v: Array, halt: Report
             row_times, rows, missed = _points(course, order.kept.section, started, halt)
         else:
             numbers = followed_along(course, order.kept.reductions, {})
-            values = come_to(numbers, order.kept.reductions, trace.t - order.t0, order.origin)
-            missed = not_held(numbers, order.kept.reductions, order.rtol, order.atol)
+            values = reduced_values(numbers, order.kept.reductions, trace.t - order.t0, order.origin)
+            missed = missed_tolerance(numbers, order.kept.reductions, order.rtol, order.atol)
     message = message_of(trace.status, trace.t, order.end_of(k), order, trace)
     single = Single(trace.status, message, trace.t, trace.z[:n], rows, row_times, values)
     if trace.status not in AS_ASKED:

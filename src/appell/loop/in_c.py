@@ -329,9 +329,9 @@ class LoopCall:
         """Adds what C has written to the trace."""
         run, trace = self.struct, self.trace
         if run.n_steps:
-            trace.steps.wrote(run.n_steps)
+            trace.steps.add_written(run.n_steps)
         if run.n_events:
-            trace.events.wrote(run.n_events)
+            trace.events.add_written(run.n_events)
         if run.n_changes:
             trace.change_faces(self.changes[: run.n_changes])
             run.n_changes = 0

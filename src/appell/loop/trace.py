@@ -54,10 +54,10 @@ class Pages:
         self.longest = max(FIRST_PAGE_ROWS, LARGEST_PAGE // (self.dtype.itemsize * (width or 1)))
         self.full: list[NDArray[Any]] = []
         self.page, self.used = self._blank(0), 0
-        self.past = 0  # rows in full pages
+        self.rows_before_page = 0  # rows in full pages
 
     def __len__(self) -> int:
-        return self.past + self.used
+        return self.rows_before_page + self.used
 
     def _blank(self, rows: int) -> NDArray[Any]:
         return np.empty((rows, *self.shape), self.dtype)
@@ -71,11 +71,11 @@ class Pages:
                 page[: self.used] = written
             else:
                 self.full.append(written)
-                self.past, self.used = self.past + self.used, 0
+                self.rows_before_page, self.used = self.rows_before_page + self.used, 0
             self.page = page
         return self.page[self.used :]
 
-    def wrote(self, rows: int) -> None:
+    def add_written(self, rows: int) -> None:
         """Adds the first `rows` rows of the last `room` to the table."""
         self.used += rows
 
@@ -86,20 +86,20 @@ class Pages:
 
     def clear(self) -> None:
         """Removes all rows."""
-        self.full, self.past, self.used = [], 0, 0
+        self.full, self.rows_before_page, self.used = [], 0, 0
 
     def cut(self, kept: NDArray[Any]) -> None:
         """Keeps only the given rows."""
-        self.full, self.past, self.page, self.used = [kept], len(kept), self._blank(0), 0
+        self.full, self.rows_before_page, self.page, self.used = [kept], len(kept), self._blank(0), 0
 
     def joined(self, since: int = 0) -> NDArray[Any]:
         """All rows from number `since` on, in one array."""
-        return self.seen(since).copy() if since >= self.past else self.seen(since)
+        return self.view(since).copy() if since >= self.rows_before_page else self.view(since)
 
-    def seen(self, since: int = 0) -> NDArray[Any]:
+    def view(self, since: int = 0) -> NDArray[Any]:
         """Like `joined`, for immediate use: a view of the current page if all rows are in it."""
-        if since >= self.past:
-            return self.page[since - self.past : self.used]
+        if since >= self.rows_before_page:
+            return self.page[since - self.rows_before_page : self.used]
         return np.concatenate([*self.full, self.page[: self.used]])[since:]
 
 
@@ -118,13 +118,13 @@ class Trace:
     landings: (faces,) time of the last landing on each face, s, −∞: never; None where compiled code changes no modes.
     stalled, switched: number of changes of mode at one time, and that time, s.
     touching: open faces on which the state lies. switch: (face, ending of the mode) behind the status SWITCH.
-    breaks: times at which the model jumped; broken: the parameters before a jump that no loop has handled yet; branch_time: a
-        time inside the current interval between two breaks.
+    breaks: times at which the model jumped; p_before_jump: the parameters before a jump that no loop has handled yet;
+        branch_time: a time inside the current interval between two breaks.
     notes: remarks for the reader of the motion.
     readings, failure: what a control returned, or why it failed.
     implicit, next_look: whether an implicit method has taken over, and after how many steps stiffness is examined again
         (`appell.simulate.loop.stiffness`).
-    resets: a `ResetState` for each; begun: how many of the modes precede the last reset.
+    resets: a `ResetState` for each; modes_before_reset: how many of the modes precede the last reset.
     signs: signs of the expressions of stops and guards at their last evaluation, by name; reached: from which side those of
         stops have just come to zero at a rate; stopped: which of them ended the run, in words.
     reduced: numbers accumulated by reductions, by name and part.
@@ -147,7 +147,7 @@ class Trace:
         self.switch: tuple[int, Ending] | None = None
         self.counting: tuple[Any, ...] = ()  # number and spacing of impacts: see `switch.c.in`
         self.breaks: list[float] = []
-        self.broken: Array | None = None
+        self.p_before_jump: Array | None = None
         self.branch_time: float | None = None
         self.sides: Array | None = None  # sides of the surfaces of a system (`appell.model.sides`) on which the state lies
         self.notes: list[Note] = []
@@ -158,14 +158,14 @@ class Trace:
         self.signs: dict[str, float] = {}
         self.reached: dict[str, float] = {}
         self.resets: list[Any] = []
-        self.begun = 0
+        self.modes_before_reset = 0
         self.stopped = ""
         self.reduced: dict[str, list[Array]] = {}
         row = self.steps.room(1)[0]
         row[0], row[1:] = t, self.z
-        self.steps.wrote(1)
+        self.steps.add_written(1)
 
-    def beside(self, times: int) -> Trace:
+    def without_past(self, times: int) -> Trace:
         """A new trace from the current state, without the past, for other requested times."""
         trace = copy(self)
         trace.z, trace.keep_steps = self.z.copy(), False
@@ -178,7 +178,7 @@ class Trace:
 
     def fork(self) -> Trace:
         """A trace that continues separately over the same requested times, to be joined or discarded."""
-        fork = self.beside(0)
+        fork = self.without_past(0)
         fork.memory_of_times, fork.passed, fork.keep_steps = self.memory_of_times, self.passed, True
         fork.steps.append(np.append(self.t, self.z))
         return fork
@@ -218,10 +218,10 @@ class Trace:
             self.record(face, Kind.LEAVING)
         if self.modes and not self.mode.frictions:
             self.enter(FLIGHT)
-        self.begun = len(self.modes)
+        self.modes_before_reset = len(self.modes)
         self.landings, self.touching, self.switch = None, set(), None
         self.stalled, self.switched, self.counting = 0, self.t, ()
-        self.decided_with = self.broken = self.branch_time = self.sides = None
+        self.decided_with = self.p_before_jump = self.branch_time = self.sides = None
         self.next_step, self.sigma = None, 0.0
 
     def move(self, t: float, z: Array) -> None:
@@ -234,7 +234,7 @@ class Trace:
         if self.keep_steps:
             row = self.steps.room(1)[0]
             row[0], row[1:] = self.t, self.z
-            self.steps.wrote(1)
+            self.steps.add_written(1)
 
     def pass_times(self, states: Any) -> None:
         """Stores the states at the next requested times, (n, nz)."""
@@ -320,12 +320,12 @@ class Trace:
     @property
     def t_steps(self) -> Array:
         """Times of the start and of the steps, (1 + accepted,); only the start, (1,), where steps are not stored."""
-        return self.steps.seen()[:, 0].copy()
+        return self.steps.view()[:, 0].copy()
 
     @property
     def z_steps(self) -> Array:
         """States of the start and of the steps, (1 + accepted, nz), as `t_steps`."""
-        return self.steps.seen()[:, 1:].copy()
+        return self.steps.view()[:, 1:].copy()
 
     def sorted_events(self) -> NDArray[Any]:
         """All events in the order of time, (n,) of dtype `EVENT`; the end of bouncing is recorded ahead of its time."""

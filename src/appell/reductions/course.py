@@ -93,7 +93,7 @@ class Course:
         t = self.begin[step] + theta * self.length[step]
         return np.where(theta == 1, np.nextafter(t, self.begin[step]), t), z  # a step may end where forces jump
 
-    def look(self, expression: Any, step: Ints, theta: Array) -> Array:
+    def evaluate(self, expression: Any, step: Ints, theta: Array) -> Array:
         """The expression at fractions θ of some steps, (m,)."""
         return self._inputs(expression, step, theta)[0]
 

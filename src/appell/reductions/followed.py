@@ -163,7 +163,7 @@ def _vertex(g: Array, j: int) -> tuple[Array, Array]:
 def _tops(course: Course, expression: Any, sign: float, pieces: StepPieces, j: int) -> tuple[Array, Array, Bools]:
     """Positions x in the pieces and heights of the maxima of sign·e near node j, and whether there is one, (m,) each."""
     last = len(NODES) - 1
-    value = lambda x: sign * course.look(expression, pieces.step, pieces.start + x * pieces.width)
+    value = lambda x: sign * course.evaluate(expression, pieces.step, pieces.start + x * pieces.width)
     i, k = max(j - 1, 0), min(j + 1, last)
     g = sign * pieces.g
     x = _vertex(g, j)[0]
@@ -270,7 +270,7 @@ def _zeros(course: Course, expression: Any, pieces: StepPieces, a: Array, b: Arr
         with np.errstate(all="ignore"):
             middle, secant = (a + b) / 2, (a * gb - b * ga) / (gb - ga)
         x = np.where((secant > a) & (secant < b), secant, middle) if k % 3 else middle
-        g = course.look(expression, pieces.step, pieces.start + x * pieces.width)
+        g = course.evaluate(expression, pieces.step, pieces.start + x * pieces.width)
         same_sign = (g > 0) == (gb > 0)
         a, ga = np.where(active & ~same_sign, x, a), np.where(active & ~same_sign, g, ga)
         b, gb = np.where(active & same_sign, x, b), np.where(active & same_sign, g, gb)

@@ -57,7 +57,7 @@ def followed_along(course: Course, reductions: Mapping[str, Reduction], before: 
     return accumulated
 
 
-def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: float, origin: float) -> dict[str, float]:
+def reduced_values(carried: Carried, reductions: Mapping[str, Reduction], duration: float, origin: float) -> dict[str, float]:
     """The results of the reductions of a run; origin: the time from which its times are counted, s."""
     values = dict[str, float]()
     for name, reduction in reductions.items():
@@ -71,7 +71,7 @@ def come_to(carried: Carried, reductions: Mapping[str, Reduction], duration: flo
     return values
 
 
-def not_held(carried: Carried, reductions: Mapping[str, Reduction], rtol: float, atol: float) -> list[str]:
+def missed_tolerance(carried: Carried, reductions: Mapping[str, Reduction], rtol: float, atol: float) -> list[str]:
     """The names of the reductions that missed the tolerance; rtol, atol: of the run."""
     names = list[str]()
     for name, reduction in reductions.items():
@@ -87,4 +87,4 @@ def doubt_of(names: Sequence[str]) -> str:
     return f"{', '.join(names)} could not be held to the tolerance: the expression is singular, or varies too fast, on the way"
 
 
-__all__ = ["Carried", "come_to", "course_of", "doubt_of", "followed_along", "not_held"]
+__all__ = ["Carried", "course_of", "doubt_of", "followed_along", "missed_tolerance", "reduced_values"]

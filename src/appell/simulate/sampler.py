@@ -65,7 +65,7 @@ class Sampler:
         flow and loop."""
         t, z = np.concatenate(([task.t0], t)), np.concatenate((task.z0[None], z))
         if len(resets):
-            t, z = np.append(t, [reset.time for reset in resets]), np.vstack([z, *(reset.whole for reset in resets)])
+            t, z = np.append(t, [reset.time for reset in resets]), np.vstack([z, *(reset.loop_state for reset in resets)])
             order = np.argsort(t, kind="stable")
             t, z = t[order], z[order]
         if readings is not None:

@@ -57,7 +57,7 @@ def _until_stop(task: Task, trace: Trace) -> tuple[Task, Trace]:
     """The task of a run that ends where this one was stopped, with the times of its steps as requested times."""
     if trace.status is Status.OK:
         return task, trace
-    stopped = trace.beside(len(trace.steps))
+    stopped = trace.without_past(len(trace.steps))
     stopped.pass_times(trace.z_steps)
     return replace(task, t_end=trace.t, times=trace.t_steps), stopped
 

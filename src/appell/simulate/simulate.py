@@ -31,7 +31,7 @@ from appell.model.values import as_table
 from appell.motion.motion import Motion
 from appell.reading import name_in
 from appell.reductions.course import lowered
-from appell.reductions.following import come_to, doubt_of, not_held
+from appell.reductions.following import doubt_of, missed_tolerance, reduced_values
 from appell.simulate.arguments import (
     checked_progress,
     count,
@@ -188,11 +188,11 @@ def simulate(
     seconds = time.perf_counter() - clock
     doubts = unconfirmed(started, trace, origin) if reader is None else []  # a control must not be called twice
     if keeping is not None and trace.status in AS_ASKED:
-        unresolved = not_held(trace.reduced, keeping.reductions, request.rtol, float(np.min(started.task.atol)))
+        unresolved = missed_tolerance(trace.reduced, keeping.reductions, request.rtol, float(np.min(started.task.atol)))
         doubts += [doubt_of(unresolved)] if unresolved else []
     motion = motion_of(started, trace, seconds=seconds, doubts=doubts, stiffness_unwatched=automatic and not plain)
     if keeping is not None and keeping.reductions:
-        motion = replace(motion, reduced=come_to(trace.reduced, keeping.reductions, trace.t - t0, origin))
+        motion = replace(motion, reduced=reduced_values(trace.reduced, keeping.reductions, trace.t - t0, origin))
     return replace(motion, units=units) if units else motion
 
 

@@ -183,7 +183,7 @@ BREAKAGES = [
     Breakage(
         "a break in time is passed on without the sides of other jumps",
         "simulate/loop/switched.py",
-        "            trace.broken = self.sides.parameters(trace.broken, trace.sides)",
+        "            trace.p_before_jump = self.sides.parameters(trace.p_before_jump, trace.sides)",
         "            pass",
         {
             "switches.breaks_beside_switches_with_friction": (0, 3),

@@ -51,9 +51,9 @@ NO_NORMAL_RESPONSE = 1e-9
 def arrive(course: ModeCourse) -> None:
     """The mode at the start: impacts first where the state moves into a face, then the contacts that hold."""
     at, trace = course.faces(), course.trace
-    if trace.broken is not None:
+    if trace.p_before_jump is not None:
         _open_faces(course, at, [i for i in course.mode.resting if i not in at.on()])
-        trace.broken = None
+        trace.p_before_jump = None
     strike(course, at, at.approaching)
     settle(course, InstantEvents())
 

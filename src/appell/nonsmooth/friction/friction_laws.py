@@ -53,8 +53,8 @@ def arrive(course: ModeCourse) -> None:
     trace, steps = course.trace, course.friction.steps
     if not trace.modes and steps is not None and not course.layout.faces and steps.arrive():
         return
-    if trace.modes and trace.broken is not None:
-        _after_jump(course, trace.broken)
+    if trace.modes and trace.p_before_jump is not None:
+        _after_jump(course, trace.p_before_jump)
     elif trace.modes and trace.decided_with is not None and not np.array_equal(course.p, trace.decided_with):
         settle(course, InstantEvents())  # a control has changed parameters
     elif not trace.modes:
@@ -78,7 +78,7 @@ def _after_jump(course: ModeCourse, p0: Array) -> None:
     landed = strike(course, at, at.approaching) if at.approaching else set()
     after, struck = course.faces(), bool(at.approaching)
     closed = {i for i in course.mode.closed if i in after.on() and face_stays(after.g_d[i], after.slow[i])}
-    course.trace.broken = None
+    course.trace.p_before_jump = None
     _settle(course, {*closed, *landed}, stopped=None, struck=struck, jumped=jumped)
 
 

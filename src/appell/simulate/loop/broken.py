@@ -51,7 +51,7 @@ class _BrokenRun:
 
     def __init__(self, loop: BreakLoop, task: Task, trace: Trace):
         self.loop, self.branches, self.trace = loop, loop.branches, trace
-        self.given, self.p = task.p, np.array(self.branches.parameters(task.p, task.t0))
+        self.p_given, self.p = task.p, np.array(self.branches.parameters(task.p, task.t0))
         self.task, self.times = replace(task, p=self.p), task.direction * task.times
         inner = loop.loop
         self.smooth = isinstance(inner.loop if isinstance(inner, RankedLoop) else inner, CLoop)  # neither walls nor friction
@@ -65,7 +65,8 @@ class _BrokenRun:
         began, crossed = trace.branch_time, Status.OK
         end = self._enter()
         if began is not None and self._following(began) != self._following(trace.t):
-            crossed = self._cross(self.branches.parameters(self.given, began))  # the previous part of the run ended at a break
+            # the previous part of the run ended at a break
+            crossed = self._cross(self.branches.parameters(self.p_given, began))
         status = crossed if crossed is not Status.OK else (yield from self._run(end))
         while status is Status.OK and trace.t != task.t_end:
             p_before = self.p.copy()
@@ -147,7 +148,7 @@ class _BrokenRun:
         if not self.branches.jumping:
             return Status.OK
         trace.breaks.append(trace.t)
-        trace.broken = p_before
+        trace.p_before_jump = p_before
         if not self.works and not self.watched:
             return Status.OK
         q, v = self._state(p_before)

@@ -88,7 +88,7 @@ class _Passage:
         self.p = self.sides.parameters(task.p, np.ones(len(self.sides.places)))
         self.task = replace(task, p=self.p)
         self.loop = replace(loop.flight, blows_outside=True)
-        self.sides_now, self.crossed, self.sooner, self.lasted = np.ones(len(self.sides.places)), trace.t, 0, np.inf
+        self.sides_now, self.crossed, self.halvings, self.last_duration = np.ones(len(self.sides.places)), trace.t, 0, np.inf
         for _ in self.sides_now:  # a condition may be made of others, which come before it
             self.sides_now = self._sides_here()
         self._enter(set())
@@ -158,8 +158,9 @@ class _Passage:
         face, kind = trace.switch
         met = {face} if kind is not Ending.CORNER else {face, *trace.touching}
         duration, self.crossed = trace.t - self.crossed, trace.t
-        self.sooner, self.lasted = (self.sooner + 1 if duration <= 0.5 * self.lasted else 0), max(duration, 0.0)
-        if self.sooner > CROSSINGS_ACCUMULATE or (duration == 0 and self.sooner > len(self.sides_now) + 2):
+        self.halvings = self.halvings + 1 if duration <= 0.5 * self.last_duration else 0
+        self.last_duration = max(duration, 0.0)
+        if self.halvings > CROSSINGS_ACCUMULATE or (duration == 0 and self.halvings > len(self.sides_now) + 2):
             trace.failure = ModelError(self._stays_sentence(face))
             return Status.JUMP
         for i in met:

@@ -92,12 +92,12 @@ def read_keeping(keep: Any) -> Keeping | None:
     return Keeping(**options)
 
 
-def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> str:
+def digest_of(flow: Flow, task: Task, method: str, beyond_flow: tuple[Any, ...]) -> str:
     """Digest of all that determines the steps of a run: equations, projections, parameters, start, end, method, tolerances.
 
-    beside: what else determines them and is not in the flow: walls, frictions, resets, stops, the rule for corners.
+    beyond_flow: what else determines them and is not in the flow: walls, frictions, resets, stops, the rule for corners.
     """
-    text = hashlib.sha256(fingerprint(*beside).encode())
+    text = hashlib.sha256(fingerprint(*beyond_flow).encode())
     for function in (flow.rhs, flow.position, flow.velocity, flow.energy):
         text.update(b"-" if function is None else emit_function(function).encode())
     for array in (task.p, task.z0, np.asarray(task.atol), np.array([task.t0, task.t_end, task.rtol, task.max_step])):
@@ -114,8 +114,8 @@ def digest_of(flow: Flow, task: Task, method: str, beside: tuple[Any, ...]) -> s
 class KeepLoop:
     """`Loop` that stores every k-th step, in memory or in a folder.
 
-    compiled: the system with its parameters. steps: the loop without stops, with the same steps. beside: as in `digest_of`.
-    legs: whether the run is made in legs even without a folder and reductions.
+    compiled: the system with its parameters. steps: the loop without stops, with the same steps. beyond_flow: as in
+    `digest_of`. legs: whether the run is made in legs even without a folder and reductions.
     """
 
     loop: Loop
@@ -124,15 +124,15 @@ class KeepLoop:
     flow: Flow
     method: str
     steps: Loop
-    beside: tuple[Any, ...] = ()
+    beyond_flow: tuple[Any, ...] = ()
     legs: bool = False
 
     def run(self, task: Task, trace: Trace | None = None) -> Iterator[Trace]:
         """See `task.Loop.run`."""
-        yield from _Kept(self, task, trace or task.trace()).traces()
+        yield from _KeptRun(self, task, trace or task.trace()).traces()
 
 
-class _Kept:
+class _KeptRun:
     """One run, with rows waiting to be written."""
 
     def __init__(self, loop: KeepLoop, task: Task, trace: Trace):
@@ -141,10 +141,10 @@ class _Kept:
         self.in_legs = loop.legs or bool(self.reductions)
         if (path := loop.keeping.folder) is not None:
             reductions = tuple((name, meaning(reduction)) for name, reduction in self.reductions.items())
-            digest = digest_of(loop.flow, task, loop.method, (*loop.beside, *reductions))
+            digest = digest_of(loop.flow, task, loop.method, (*loop.beyond_flow, *reductions))
             self.folder, self.in_legs = KeptFolder(path, digest, self.every, 1 + len(trace.z)), True
         self.waiting: list[Array] = []
-        self.count, self.carried, self.wrote_at = 0, False, perf_counter()
+        self.count, self.first_row_taken, self.wrote_at = 0, False, perf_counter()
         if self.folder is not None and self.folder.last is not None:
             self._resume(self.folder, self.folder.last)
 
@@ -157,7 +157,7 @@ class _Kept:
         trace.sigma, trace.statistics = state.sigma, state.statistics
         trace.notes = [*state.notes, *trace.notes]
         trace.implicit, trace.next_look = state.implicit, state.next_look
-        self.count, self.carried = state.count, True
+        self.count, self.first_row_taken = state.count, True
         trace.steps.cut(np.append(trace.t, trace.z)[None])
 
     def traces(self) -> Iterator[Trace]:
@@ -178,7 +178,7 @@ class _Kept:
                     yield trace
         elif resumed_from is not None and resumed_from.status is Status.STOPPED:
             trace.ended(Status.STOPPED)
-        elif trace.t == self.task.t_end and self.carried:
+        elif trace.t == self.task.t_end and self.first_row_taken:
             trace.ended(Status.OK)
         else:
             yield from self._legs()
@@ -188,11 +188,11 @@ class _Kept:
     def _legs(self) -> Iterator[Trace]:
         """From leg to leg; an unfinished leg does not count."""
         trace, max_steps = self.trace, self.task.max_steps
-        if not self.carried:  # the start, and whether the folder can be written to
+        if not self.first_row_taken:  # the start, and whether the folder can be written to
             self._take_rows()
             self._write()
         while True:
-            end, start = min(max_steps, STEPS_OF_LEG * (trace.statistics.accepted // STEPS_OF_LEG + 1)), trace.beside(0)
+            end, start = min(max_steps, STEPS_OF_LEG * (trace.statistics.accepted // STEPS_OF_LEG + 1)), trace.without_past(0)
             for _ in self.inner.run(replace(self.task, max_steps=end), trace):
                 if trace.status is Status.BUFFER_FULL:
                     yield trace
@@ -218,12 +218,12 @@ class _Kept:
     def _take_rows(self) -> None:
         """Takes every k-th of the new rows from the trace; the last one stays there."""
         rows = self.trace.steps.joined()
-        new_rows = rows[1:] if self.carried else rows
+        new_rows = rows[1:] if self.first_row_taken else rows
         numbers = self.count + np.arange(len(new_rows))
         chosen = new_rows[numbers % self.every == 0]
         if len(chosen):
             self.waiting.append(chosen.copy())
-        self.count, self.carried = self.count + len(new_rows), True
+        self.count, self.first_row_taken = self.count + len(new_rows), True
         self.trace.steps.cut(rows[-1:].copy())
 
     def _write(self) -> None:

@@ -122,10 +122,10 @@ class KeptFolder:
 
     def __init__(self, path: Path, digest: str, every: int, width: int):
         self.path, self.width = path, width
-        self.whose = {"format": FOLDER_FORMAT, "digest": digest, "every": every, "versions": numerical_versions()}
+        self.header = {"format": FOLDER_FORMAT, "digest": digest, "every": every, "versions": numerical_versions()}
         self.last: StoredState | None = None
         self.states: list[StoredState] = []
-        self.before = ""  # the checksum of the last state
+        self.last_checksum = ""  # the checksum of the last state
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._refuse_others()
@@ -161,9 +161,9 @@ class KeptFolder:
     def _refuse_another_run(self, record: Mapping[str, Any]) -> None:
         if isinstance(number := record.get("format"), int) and number > FOLDER_FORMAT:
             raise ModelError(f"{self.path} was written by a newer appell; update, or give keep= another folder")
-        if any(record.get(key) != self.whose[key] for key in ("format", "digest", "every")):
+        if any(record.get(key) != self.header[key] for key in ("format", "digest", "every")):
             raise ModelError(f"{self.path} holds the steps of another run; give keep= another folder, or remove this one")
-        if diffs := different(record.get("versions"), self.whose["versions"]):
+        if diffs := different(record.get("versions"), self.header["versions"]):
             raise ModelError(
                 f"{self.path} was begun with other versions ({diffs}), whose numbers may differ: go on with those, give keep="
                 " another folder, or remove this one"
@@ -195,7 +195,7 @@ class KeptFolder:
 
     def _take_state(self, record: dict[str, Any] | None, number: int) -> bool:
         """Whether the next state and its rows are undamaged; if so, it becomes the last one."""
-        if record is None or record.get("before") != self.before:
+        if record is None or record.get("before") != self.last_checksum:
             return False
         try:
             state = StoredState.read(record)
@@ -210,7 +210,7 @@ class KeptFolder:
 
     def _append(self, state: StoredState, record: Mapping[str, Any]) -> None:
         """Makes a state the last one."""
-        self.last, self.before = state, checksum(seal(record).encode())
+        self.last, self.last_checksum = state, checksum(seal(record).encode())
         self.states.append(state)
 
     def _rows(self, state: StoredState) -> Array | None:
@@ -267,7 +267,7 @@ class KeptFolder:
             trace.sigma, trace.statistics, tuple(trace.notes), trace.status, trace.implicit,
             trace.next_look, len(events), checksum(texts[1]), record_since(trace, since),
         )  # fmt: skip
-        record = {**self.whose, "before": self.before, **state.record()}
+        record = {**self.header, "before": self.last_checksum, **state.record()}
         try:
             for kind, text in zip(("rows", "events"), texts, strict=True):
                 if text:

@@ -57,13 +57,13 @@ def record_since(trace: Trace, since: WrittenSoFar) -> dict[str, Any]:
         "breaks": [_hex(time) for time in trace.breaks[since.breaks :]],
         "resets": [
             [_hex(reset.time), int(reset.number), _hex_list(reset.before), _hex_list(reset.after), _hex(reset.work),
-             _hex_list(reset.whole)]
+             _hex_list(reset.loop_state)]
             for reset in trace.resets[since.resets :]
         ],
-        "begun": trace.begun, "stalled": int(trace.stalled), "switched": _hex(trace.switched),
+        "begun": trace.modes_before_reset, "stalled": int(trace.stalled), "switched": _hex(trace.switched),
         "decided_with": _hex_list(trace.decided_with), "touching": sorted(map(int, trace.touching)),
         "counting": [int(x) for x in trace.counting[:3]] + [_hex(x) for x in trace.counting[3:]],
-        "broken": _hex_list(trace.broken), "branch_time": None if trace.branch_time is None else _hex(trace.branch_time),
+        "broken": _hex_list(trace.p_before_jump), "branch_time": None if trace.branch_time is None else _hex(trace.branch_time),
         "sides": _hex_list(trace.sides), "signs": {name: _hex(sign) for name, sign in trace.signs.items()},
         "reached": {name: _hex(sign) for name, sign in trace.reached.items()}, "stopped": trace.stopped,
         "reduced": {name: [_hex_list(numbers) for numbers in parts] for name, parts in trace.reduced.items()},
@@ -79,13 +79,13 @@ def restore(trace: Trace, record: Mapping[str, Any]) -> None:
         ResetState(_time(time), _integer(number), _numbers(before), _numbers(after), _time(work), _numbers(whole))
         for time, number, before, after, work, whole in record["resets"]
     ]
-    trace.begun, trace.stalled = _integer(record["begun"]), _integer(record["stalled"])
+    trace.modes_before_reset, trace.stalled = _integer(record["begun"]), _integer(record["stalled"])
     trace.switched = _time(record["switched"])
     trace.touching, counting = set(map(_integer, record["touching"])), record["counting"]
     trace.counting = (*map(_integer, counting[:3]), *map(float.fromhex, counting[3:]))
     if len(trace.counting) not in (0, 6):
         raise ValueError("a count of impacts that no run has")
-    trace.decided_with, trace.broken, trace.sides = (
+    trace.decided_with, trace.p_before_jump, trace.sides = (
         None if record[key] is None else _numbers(record[key]) for key in ("decided_with", "broken", "sides")
     )
     trace.branch_time = None if record["branch_time"] is None else _time(record["branch_time"])

@@ -19,7 +19,7 @@ def repeated(loop: Loop, task: Task, start: Trace, times: Array, most: int) -> A
 
     most: largest number of steps of the whole run.
     """
-    trace = start.beside(len(times))
+    trace = start.without_past(len(times))
     try:
         for _ in loop.run(replace(task, times=times, keep_steps=False, max_steps=most), trace) if len(times) else ():
             if trace.passed == len(times):

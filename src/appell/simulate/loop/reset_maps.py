@@ -23,15 +23,15 @@ Array = NDArray[np.float64]
 
 
 class ResetState(NamedTuple):
-    """One reset: its number, its time, s, and the states (q, v) before and after, (nq + nv,), SI; work: H⁺ − H⁻, J; whole: the
-    state of the loop after it, (nz,)."""
+    """One reset: its number, its time, s, and the states (q, v) before and after, (nq + nv,), SI; work: H⁺ − H⁻, J;
+    loop_state: the state of the loop after it, (nz,)."""
 
     time: float
     number: int
     before: Array
     after: Array
     work: float
-    whole: Array
+    loop_state: Array
 
 
 class MapRefused(Exception):

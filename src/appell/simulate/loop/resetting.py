@@ -46,7 +46,7 @@ SPACINGS_PAST_IMPACT = tuple(8.0**k for k in range(1, 9))
 """Spacings of the time by which a stretch may end after an impact in which a guard jumps over zero."""
 
 
-class Fallen(NamedTuple):
+class FallenGuard(NamedTuple):
     """A guard that falls through zero: its number, time and rate, 1/s; and whether it jumps over zero, in an impact."""
 
     number: int
@@ -100,7 +100,7 @@ class _ResetCourse:
         self.loop, self.task, self.trace, self.watched = loop, task, trace, loop.watched
         self.names = [reset.name for reset in loop.compiled.system.resets]
         self.count, self.chain, self.accepted = FIRST_STEPS_EXAMINED, 0, trace.statistics.accepted  # steps up to the last reset
-        self.left: str | None = None  # the reset whose own guard is zero where the stretch begins
+        self.zero_at_begin: str | None = None  # the reset whose own guard is zero where the stretch begins
         self.reported: set[str] = set()
         self.rounding: float | Array = 0.0  # of the quantities in the guards, before and since the last reset
         self.rounding_since: float | Array = 0.0
@@ -126,7 +126,7 @@ class _ResetCourse:
         advanced = work.t != trace.t
         self._join(work)
         trace.signs.update(signs)
-        self.left, self.chain = None if advanced else self.left, 0 if advanced else self.chain
+        self.zero_at_begin, self.chain = None if advanced else self.zero_at_begin, 0 if advanced else self.chain
         self.count = min(2 * self.count, MOST_STEPS_EXAMINED)
         if work.status is Status.MAX_STEPS and trace.statistics.accepted < task.max_steps:
             return Status.OK
@@ -136,7 +136,7 @@ class _ResetCourse:
         """A fork of the trace after `count` steps, or at an end; and the error that the loop raised, if any."""
         trace, task = self.trace, self.task
         work = trace.fork()
-        work.modes = trace.modes[trace.begun :]
+        work.modes = trace.modes[trace.modes_before_reset :]
         if end is None:
             task = replace(task, max_steps=min(task.max_steps, trace.statistics.accepted + count))
         else:
@@ -152,15 +152,15 @@ class _ResetCourse:
 
     def _join(self, work: Trace) -> None:
         trace = self.trace
-        work.modes = trace.modes[: trace.begun] + work.modes
+        work.modes = trace.modes[: trace.modes_before_reset] + work.modes
         trace.join(work)
 
-    def _first_fallen(self, work: Trace) -> tuple[Fallen | None, dict[str, float], bool]:
+    def _first_fallen(self, work: Trace) -> tuple[FallenGuard | None, dict[str, float], bool]:
         """The first guard that falls along a fork; the signs before it falls, or at the end of the fork; and whether a guard is
         zero at the end."""
-        times = work.steps.seen()[:, 0]
+        times = work.steps.view()[:, 0]
         watched = self.watched.along_steps(self.task, times, lambda t: self._states(t, float(times[-1])), self.rounding)
-        zeros_of, fallen = dict[str, Zeros](), list[Fallen]()
+        zeros_of, fallen = dict[str, Zeros](), list[FallenGuard]()
         if not len(watched.steps.begin):
             return None, dict(self.trace.signs), False
         self._refuse_return(watched)
@@ -171,7 +171,7 @@ class _ResetCourse:
                 self._note_unbounded_guard(name, float(zeros.unbounded[0]))
             for i in np.flatnonzero((zeros.direction < 0) & (zeros.kind != REBOUND))[:1]:
                 rate = watched.rate(name, int(zeros.step[i]), float(zeros.s[i])).value
-                fallen.append(Fallen(k, float(zeros.time[i]), rate, str(zeros.kind[i]) == JUMPED))
+                fallen.append(FallenGuard(k, float(zeros.time[i]), rate, str(zeros.kind[i]) == JUMPED))
         first = min(fallen, key=lambda guard: guard.time, default=None)
         signs = {name: zeros.sign if first is None else sign_before(zeros, first.time) for name, zeros in zeros_of.items()}
         return first, signs, any(zeros.pending for zeros in zeros_of.values())
@@ -181,23 +181,23 @@ class _ResetCourse:
         run_trace = self.trace
         if not len(times):
             return np.zeros((0, self.loop.flow.nz))
-        trace_beside = run_trace.beside(len(times))
-        trace_beside.modes = run_trace.modes[run_trace.begun :]
+        repeat = run_trace.without_past(len(times))
+        repeat.modes = run_trace.modes[run_trace.modes_before_reset :]
         task = replace(self.task, t_end=end, times=times, keep_steps=False)
-        for _ in self.loop.loop.run(task, trace_beside):
-            if trace_beside.passed == len(times):
+        for _ in self.loop.loop.run(task, repeat):
+            if repeat.passed == len(times):
                 break
-        if trace_beside.passed < len(times):  # cannot happen: the steps are the same
+        if repeat.passed < len(times):  # cannot happen: the steps are the same
             raise AppellError(f"the run could not be repeated between t = {times[0]:.6g} and {times[-1]:.6g}")
-        return trace_beside.z_times
+        return repeat.z_times
 
     def _refuse_return(self, watched: WatchedSteps) -> None:
         """Refuses a guard that is zero after its own map and falls again without having been positive: infinitely many resets
         would follow each other."""
-        name = self.left
+        name = self.zero_at_begin
         if name is None:
             return
-        self.left = None
+        self.zero_at_begin = None
         rate = watched.rate(name, 0, -1.0)
         if rate.value < -rate.noise:
             return
@@ -215,7 +215,7 @@ class _ResetCourse:
 
     # -- at a reset ------------------------------------------------------------------------------------------------------
 
-    def _reset_at(self, fallen: Fallen, signs: dict[str, float]) -> Status:
+    def _reset_at(self, fallen: FallenGuard, signs: dict[str, float]) -> Status:
         """Advances to the zero of a guard, and applies its map and those of the guards that it makes negative.
 
         signs: of all guards before it. Another guard may be zero at the same instant, where its sign cannot be read.
@@ -252,7 +252,7 @@ class _ResetCourse:
             if name == just_reset or (sign and not (sign < 0 < signs.get(name, 0.0))):
                 signs[name] = sign
 
-    def _reach_guard(self, fallen: Fallen) -> Status:
+    def _reach_guard(self, fallen: FallenGuard) -> Status:
         """Advances the trace to the zero of a guard: to its time on the polynomial, then by Newton's iteration."""
         trace, task, name, time = self.trace, self.task, self.names[fallen.number], fallen.time
         if fallen.jumps:
@@ -300,13 +300,13 @@ class _ResetCourse:
         except MapRefused as reason:
             raise _NoContinuation(f"{reason} (t = {trace.clock:.9g})") from None
         trace.resets.append(event)
-        trace.z[:] = event.whole
+        trace.z[:] = event.loop_state
         trace.keep()
         trace.change_times(self.task.times)
         trace.restart()
         signs_here = self.watched.signs_at(self.task, trace.t, trace.z, self.rounding)
         self._store_signs(signs_here, name)
-        self.left = name if signs_here[name] == 0 else None
+        self.zero_at_begin = name if signs_here[name] == 0 else None
         self.count = min(FIRST_STEPS_EXAMINED + (trace.statistics.accepted - self.accepted) * 5 // 4, MOST_STEPS_EXAMINED)
         self.accepted = trace.statistics.accepted
         down = (k for k, guard in enumerate(self.names) if signs_here[guard] < 0 < trace.signs.get(guard, 0.0))

@@ -42,7 +42,7 @@ STOPPED_WORDS = {
 }
 
 
-class Met(NamedTuple):
+class MetStop(NamedTuple):
     """A stop that is met: its time, s (as the loop counts), its name, the direction, and the kind of its zero."""
 
     time: float
@@ -71,7 +71,7 @@ class _Watch:
 
     def __init__(self, loop: StopLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
-        self.start = trace.beside(0)
+        self.start = trace.without_past(0)
         self.first = len(trace.steps) - 1 if len(trace.steps) else 0  # the row of the start
         self.rows = max(self.first, 0)  # the first row after which nothing was examined
         expressions = {name: stop.expression for name, stop in loop.stops.items()}
@@ -102,7 +102,7 @@ class _Watch:
 
     # -- looking -------------------------------------------------------------------------------------------------------
 
-    def _first_met(self, *, whole: bool) -> Met | None:
+    def _first_met(self, *, whole: bool) -> MetStop | None:
         """The first stop among the unexamined steps, block by block; whole: up to the last of them."""
         block = max(FIRST_STEPS_TOGETHER, self.rows - self.first)
         while True:
@@ -110,7 +110,7 @@ class _Watch:
             if last_row <= self.rows or not (whole or last_row - self.rows >= block):
                 return None
             end = min(self.rows + block, last_row)
-            met, signs, reached, pending = self._first_in_block(self.trace.steps.seen(self.rows)[: end - self.rows + 1, 0])
+            met, signs, reached, pending = self._first_in_block(self.trace.steps.view(self.rows)[: end - self.rows + 1, 0])
             if met is not None:
                 return met
             if pending and not (whole and end == last_row):  # the next step decides
@@ -120,11 +120,11 @@ class _Watch:
             self.trace.reached = reached
             self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.first)
 
-    def _first_in_block(self, times: Array) -> tuple[Met | None, dict[str, float], dict[str, float], bool]:
+    def _first_in_block(self, times: Array) -> tuple[MetStop | None, dict[str, float], dict[str, float], bool]:
         """The first stop between the first and the last of these step times; the signs at the end, those from which zero was
         reached there, and whether an expression is zero there."""
         direction, signs, reached, pending, met = (
-            self.task.direction, dict[str, float](), dict[str, float](), False, list[Met]()
+            self.task.direction, dict[str, float](), dict[str, float](), False, list[MetStop]()
         )  # fmt: skip
         watched = self.watched.along_steps(self.task, times, self._states)
         for name in self.loop.stops:
@@ -132,7 +132,7 @@ class _Watch:
             signs[name], reached[name], pending = zeros.sign, zeros.reached, pending or zeros.pending
             stop_direction = self.loop.stops[name].direction
             met += [
-                Met(float(zeros.time[i]), name, float(zeros.direction[i]), str(zeros.kind[i]))
+                MetStop(float(zeros.time[i]), name, float(zeros.direction[i]), str(zeros.kind[i]))
                 for i in range(len(zeros.time))
                 if stop_direction in (0, zeros.direction[i])
             ]
@@ -151,13 +151,13 @@ class _Watch:
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
-    def _end(self, met: Met) -> Trace:
+    def _end(self, met: MetStop) -> Trace:
         """Ends the run at a stop."""
         task, trace, direction = self.task, self.trace, self.task.direction
-        times = trace.steps.seen()[:, 0]
+        times = trace.steps.view()[:, 0]
         rows = int(np.searchsorted(direction * times, direction * met.time, side="right"))  # of two at an impact both
         on_a_step = rows > 0 and times[rows - 1] == met.time
-        state = trace.steps.seen()[rows - 1, 1:].copy() if on_a_step else self._states(np.array([met.time]))[0]
+        state = trace.steps.view()[rows - 1, 1:].copy() if on_a_step else self._states(np.array([met.time]))[0]
         trace.cut(met.time, rows, int(np.searchsorted(direction * task.times, direction * met.time, side="right")), direction)
         if on_a_step:
             trace.t, trace.z[:] = met.time, state

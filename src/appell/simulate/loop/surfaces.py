@@ -1,6 +1,6 @@
 """The surfaces of a system (`appell.model.sides`) along a motion: their guards, and the first crossing, by interval bounds.
 
-    guard(t, q, v, p) >= 0 on the side that holds        z(s) = (q, v), −1 <= s <= 1: the polynomials of some steps
+guard(t, q, v, p) >= 0 on the side that holds        z(s) = (q, v), −1 <= s <= 1: the polynomials of some steps
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ _INVERSE = np.linalg.inv(np.vander(NODES_AT, increasing=True))
 _EARLY = np.linalg.inv(np.vander((1 + NODES_AT) / 2, increasing=True))
 
 
-class Crossed(NamedTuple):
+class SurfaceCrossing(NamedTuple):
     """A surface that is crossed in a step, at a time; rate: of its guard, 1/s. beyond: the step begins on its other side."""
 
     surface: int
@@ -164,43 +164,45 @@ class Crossed(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SurfaceGuards:
-    """look: (t, q, v, p) → the guards c (n,), the sizes of their terms, their derivatives by (q, v), (n, nq + nv); first: the
-    sides of a state off all surfaces, (n,); along: each guard for bounds, (t, z, p, td, zd) → (c, ċ)."""
+    """terms: (t, q, v, p) → the guards c (n,), the sizes of their terms, their derivatives by (q, v), (n, nq + nv); first: the
+    sides of a state off all surfaces, (n,); along_step: each guard for bounds, (t, z, p, td, zd) → (c, ċ)."""
 
-    look: Fn
+    terms: Fn
     first: Fn
-    along: tuple[Fn, ...]
+    along_step: tuple[Fn, ...]
     nq: int
 
     def values(self, t: Any, z: Array, p: Array) -> Array:
         """c at states z = (q, v), (k, n)."""
-        return vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)[0]
+        return vm_function(self.terms).batch(t, z[:, : self.nq], z[:, self.nq :], p)[0]
 
     def noise(self, t: Array, z: Array, p: Array, atol: Array, speed: Array, rounding: Any = 0.0) -> Array:
         """Noise of c at states, (k, n): rounding of its terms and of the time, plus the effect of atol.
 
         speed: |ż| of q and v, (k, nq + nv); rounding: of q and v, as polynomials have it."""
-        _, size, slope = vm_function(self.look).batch(t, z[:, : self.nq], z[:, self.nq :], p)
+        _, size, slope = vm_function(self.terms).batch(t, z[:, : self.nq], z[:, self.nq :], p)
         slope = np.abs(slope)
         rate = np.einsum("kij,kj->ki", slope, speed)
         by_atol = np.einsum("kij,kj->ki", slope, GAP_FLOOR * atol + rounding + 0 * z)
         return GAP_ROUNDING * (size + np.abs(t)[:, None] * rate) + by_atol
 
-    def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> Crossed | None:
+    def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> SurfaceCrossing | None:
         """The first guard that falls below its level, by more than its noise."""
         ends = steps.ends()
         rounding = steps.rounding(np.tile(np.arange(len(steps.t)), 2))
         noise = self.noise(ends.t, ends.z, p, atol, ends.speed, rounding).min(axis=0)
-        crossings: list[Crossed] = []
-        for i in range(len(self.along)):
+        crossings: list[SurfaceCrossing] = []
+        for i in range(len(self.along_step)):
             crossed = self._crossed(i, steps, p, float(level[i]), float(noise[i]), atol)
             crossings += [] if crossed is None else [crossed]
         direction = 1.0 if not len(steps.h) or steps.h[0] > 0 else -1.0
         return min(crossings, key=lambda crossing: direction * crossing.time) if crossings else None
 
-    def _crossed(self, i: int, steps: StepPolynomials, p: Array, level: float, noise: float, atol: Array) -> Crossed | None:
+    def _crossed(
+        self, i: int, steps: StepPolynomials, p: Array, level: float, noise: float, atol: Array
+    ) -> SurfaceCrossing | None:
         """The first fall of one guard below its level; None if there is none."""
-        fn = self.along[i]
+        fn = self.along_step[i]
         parts = isolated(fn, steps.c, steps.t, steps.h, p, noise=noise, below=True).in_order()
         if not len(parts.step):
             return None
@@ -220,13 +222,15 @@ class SurfaceGuards:
         s = 2 * bracketed(value, (1 + a) / 2, (1 + b) / 2) - 1 if bracket else a
         t, h = float(steps.t[k[0]]), float(steps.h[k[0]])
         beyond = bool(a == -1 and ends[0][m] < -ON_SURFACE * noises[0][m])
-        return Crossed(i, t + s * h, float(guard_at(s)[1]) / h, int(k[0]), beyond)
+        return SurfaceCrossing(i, t + s * h, float(guard_at(s)[1]) / h, int(k[0]), beyond)
 
     def _along(self, fn: Fn, states: StatesInside, p: Array) -> Any:
         """c and its rate in s at points inside steps, (2, k)."""
-        return vm_function(fn).batch(
-            states.t[:, None], states.z, np.broadcast_to(p, (len(states.t), len(p))), states.h[:, None], states.zd
-        )[0].T
+        return (
+            vm_function(fn)
+            .batch(states.t[:, None], states.z, np.broadcast_to(p, (len(states.t), len(p))), states.h[:, None], states.zd)[0]
+            .T
+        )
 
     def leaving(self, steps: StepPolynomials, p: Array, noise: Array) -> Array:
         """How each guard changes at the beginning of the first step: 1 rises, −1 falls, 0 neither in the whole step, (n,)."""
@@ -273,10 +277,10 @@ def _guards(form: NormalForm, system: Any, surfaces: tuple[SwitchSurface, ...]) 
 __all__ = [
     "NODES_AT",
     "ON_SURFACE",
-    "Crossed",
     "SideRun",
     "StatesInside",
     "StepPolynomials",
+    "SurfaceCrossing",
     "SurfaceGuards",
     "both_push",
     "side_run",

@@ -26,7 +26,7 @@ from appell.modes.events import Kind
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.jumped import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
-from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, Crossed, SideRun, StepPolynomials, both_push, unresolved
+from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, SideRun, StepPolynomials, SurfaceCrossing, both_push, unresolved
 from appell.simulate.loop.wall_edges import edge_sentence
 
 Array = NDArray[np.float64]
@@ -68,13 +68,13 @@ class _Stuck(Exception):
 
 
 class _SidedStep(NamedTuple):
-    """A step with some sides that leads to them. leaves: for each surface on which it begins 1, or 0 if it stays on it; near:
-    the surfaces on which it begins, (n,)."""
+    """A step with some sides that leads to them. leaves: for each surface on which it begins 1, or 0 if it stays on it;
+    begins_on: the surfaces on which it begins, (n,)."""
 
     sides: Array
     leaves: Array
     steps: StepPolynomials | None
-    near: NDArray[np.bool_]
+    begins_on: NDArray[np.bool_]
 
     @property
     def least(self) -> float:
@@ -136,7 +136,7 @@ class _SwitchedRun:
 
     def _join(self, work: Trace) -> None:
         """Joins a fork, or only its part up to an impact on an edge, where the run ends."""
-        trace, rows = self.trace, work.steps.seen()
+        trace, rows = self.trace, work.steps.view()
         for event in work.events.joined() if self.sides.has_edges else ():
             if event["kind"] != Kind.IMPACT:
                 continue
@@ -153,14 +153,14 @@ class _SwitchedRun:
 
     def _polynomials(self, work: Trace, p: Array | None = None, task: Task | None = None) -> StepPolynomials | None:
         """The polynomials of the steps of a fork, from its states and those inside the steps, which are repeated."""
-        p, rows = self.p if p is None else p, work.steps.seen()
+        p, rows = self.p if p is None else p, work.steps.view()
         begins = np.flatnonzero(rows[1:, 0] != rows[:-1, 0])
         if not len(begins):
             return None
         begin, end = rows[begins, 0], rows[begins + 1, 0]
         node_times = begin[:, None] + (end - begin)[:, None] * (1 + NODES_AT) / 2
         times = node_times[:, 1:-1]
-        repeat = self.trace.beside(times.size)
+        repeat = self.trace.without_past(times.size)
         task = replace(task or self.task, p=p, t_end=float(rows[-1, 0]), times=times.ravel(), keep_steps=False)
         for _ in self.loop.loop.run(task, repeat):
             pass
@@ -209,12 +209,13 @@ class _SwitchedRun:
             trace.sides = np.where((values == 0) & ~stepwise, edge, values)
         noise = self.guards.noise(t, z, self.p, self.atol, np.zeros_like(z))[0]
         near = np.abs(self.guards.values(t, z, self.p[None])[0]) <= ON_SURFACE * noise
-        if trace.broken is not None and len(trace.broken) == len(self.task.p):  # by a break in time, which knows no sides
-            trace.broken = self.sides.parameters(trace.broken, trace.sides)
+        # by a break in time, which knows no sides
+        if trace.p_before_jump is not None and len(trace.p_before_jump) == len(self.task.p):
+            trace.p_before_jump = self.sides.parameters(trace.p_before_jump, trace.sides)
         if near.any() and trace.t != self.task.t_end:
             self._settle({int(i) for i in np.flatnonzero(near)}, arrived=False)
 
-    def _cross(self, hit: Crossed) -> Status:
+    def _cross(self, hit: SurfaceCrossing) -> Status:
         """Moves onto the surface and to its other side."""
         trace, guard_before = self.trace, self._guard(hit.surface)
         status = self._reach_surface(hit)
@@ -236,7 +237,7 @@ class _SwitchedRun:
         origin, z = {"since": self.task.t0, "where": surface.text}, self._state()[0]
         if (jump := jumped_sentence(self.sides.run, trace.t, z, p, self.p, **origin)) is not None:
             raise _Stuck(jump)
-        trace.broken, self.count = p, 1
+        trace.p_before_jump, self.count = p, 1
         return Status.OK
 
     def _guard(self, surface: int) -> float:
@@ -260,7 +261,7 @@ class _SwitchedRun:
             raise _Stuck(both_push(self.surfaces[surface].text))
         return at_once
 
-    def _reach_surface(self, hit: Crossed) -> Status:
+    def _reach_surface(self, hit: SurfaceCrossing) -> Status:
         """Advances the trace onto the surface that is crossed: to its time on the polynomial, then by Newton's iteration."""
         trace, direction, time = self.trace, self.task.direction, hit.time
         begin, end = direction * trace.t, direction * self.task.t_end
@@ -305,7 +306,7 @@ class _SwitchedRun:
             raise _Stuck(self._ambiguous_start(min(on)))
         trace.sides = best.sides
         z, t = self._state(), np.array([trace.t])
-        self.level = np.where(best.near, np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0), 0.0)
+        self.level = np.where(best.begins_on, np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0), 0.0)
         self.standing_on = on
 
     def _why_stuck(self, on: set[int]) -> str:

@@ -24,7 +24,7 @@ def edge_sentence(sided: SideRun, t: float, z: Array, p: Array, sides: Array, fa
     form, guards = sided.run.form, sided.guards
     q, v = z[: form.nq].copy(), z[form.nq :].copy()
     p_here = sided.parameters(p, sides)
-    c, _, slope = vm_function(guards.look).batch(np.array([t]), q[None], v[None], p_here[None])
+    c, _, slope = vm_function(guards.terms).batch(np.array([t]), q[None], v[None], p_here[None])
     noise = guards.noise(np.array([t]), z[None], p_here, atol, np.zeros((1, len(z))))[0]
     blocks = form.select("g_v", "N")(t, q, v, p_here)
     for i in np.flatnonzero(np.abs(c[0]) <= ON_SURFACE * noise):
