@@ -83,7 +83,7 @@ def averaged(
     refuse_friction(system, "ap.averaged")
     refuse_resets(system, "ap.averaged")
     refuse_first_order(system, "ap.averaged")
-    chosen, pair = _small(system, small), _resonance(resonance)
+    chosen, pair = _small_symbols(system, small), _resonance(resonance)
     if fast is not None:
         return vibrated(system, chosen, fast)
     folded = fold(system, face) if system.unilateral else SmoothOscillator(system)
@@ -101,24 +101,24 @@ def averaged(
     smooth = isinstance(folded, SmoothOscillator)
     free = folded.free_motion(undisturbed, phi, radius) if smooth else free_motion(folded, undisturbed, phi, radius)
     terms = [_first_order(acceleration, chosen), _second_order(acceleration, chosen)]
-    omega, (force,) = _periodic(terms[:1], psi, system.name)
-    slow, order = _Means(folded, free, force, _loss(folded, chosen), psi), 1
+    omega, (force,) = _forces_in_phase(terms[:1], psi, system.name)
+    slow, order = _Means(folded, free, force, _restitution_loss(folded, chosen), psi), 1
     if pair is None:
-        r_rate, correction = slow.far()
+        r_rate, correction = slow.off_resonance()
         if isinstance(folded, SmoothOscillator) and omega is None and r_rate == correction == 0:
-            omega, (force, second) = _periodic(terms, psi, system.name)
+            omega, (force, second) = _forces_in_phase(terms, psi, system.name)
             mean = integral(second, psi, sympy.Integer(0), 2 * sympy.pi) / (2 * sympy.pi)  # over ωt, independent of φ
             order, turning = 2, SecondOrder(folded, free, [force, mean], psi, free.frequency)
-            r_rate, correction = turning.near(1, 1, theta)
+            r_rate, correction = turning.near_resonance(1, 1, theta)
         theta_rate = free.frequency + correction
     else:
-        if omega is None and not (smooth and slow.far() == (0, 0)):
+        if omega is None and not (smooth and slow.off_resonance() == (0, 0)):
             raise ModelError(f"'{system.name}' has no resonance: nothing of the first order in small= depends on time")
-        r_rate, correction = slow.far() if omega is None else slow.near(*pair, theta)
+        r_rate, correction = slow.off_resonance() if omega is None else slow.near_resonance(*pair, theta)
         if isinstance(folded, SmoothOscillator) and r_rate == correction == 0:
-            omega, forces = _periodic(terms, psi, system.name)
+            omega, forces = _forces_in_phase(terms, psi, system.name)
             if omega is not None:
-                order, (r_rate, correction) = 2, SecondOrder(folded, free, forces, psi, omega).near(*pair, theta)
+                order, (r_rate, correction) = 2, SecondOrder(folded, free, forces, psi, omega).near_resonance(*pair, theta)
         if omega is None:
             raise ModelError(f"'{system.name}' has no resonance: nothing to the second order in small= depends on time")
         if not (sympy.simplify(r_rate).has(theta) or sympy.simplify(correction).has(theta)):
@@ -129,7 +129,7 @@ def averaged(
             )
         n, m = pair
         theta_rate = m * omega - n * free.turns * (free.frequency + correction)
-    slow_r, slow_theta = (symbolic(_tidy(rate, theta).xreplace({radius: r}), "a rate") for rate in (r_rate, theta_rate))
+    slow_r, slow_theta = (symbolic(_collected(rate, theta).xreplace({radius: r}), "a rate") for rate in (r_rate, theta_rate))
     free = _with_symbol(free, radius, r)  # type: ignore[arg-type]
     return Averaged(system, chosen, pair, r, theta, omega, slow_r, slow_theta, folded, free, order)
 
@@ -140,7 +140,7 @@ class _Means:
     def __init__(self, folded: Fold | SmoothOscillator, free: FreeMotion, force: Expr, loss: Expr, psi: Symbol):
         self.free, self.psi = free, psi
         phi, r = free.phi, free.r
-        self.parts = []
+        self.rates_of_pieces = []
         self.jumps = [sympy.Integer(0), sympy.Integer(0)]
         kappa = {a: sympy.Dummy("kappa", positive=True) for a in _arcs(free)}
         self.back = {v: k for k, v in kappa.items()}
@@ -151,29 +151,29 @@ class _Means:
             D = sympy.simplify(X_r * V_phi - X_phi * V_r)
             f = force.xreplace({folded.sigma: sympy.Integer(piece.sigma)}).xreplace({folded.x: X, folded.x.d: V})
             rates = [(-X_phi * f / D).xreplace(kappa), (X_r * f / D).xreplace(kappa)]
-            self.parts.append((piece, rates))
+            self.rates_of_pieces.append((piece, rates))
             for i, jump in enumerate((X_phi * V / D, -X_r * V / D)):
                 self.jumps[i] += loss * sympy.simplify(jump.subs(phi, piece.upper)) * Omega / (2 * sympy.pi)
 
-    def near(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
+    def near_resonance(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
         """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ with m ψ = n (ν/Ω) φ + θ."""
         phi, means = self.free.phi, []
         for i in range(2):
             total = sympy.Integer(0)
             for turn in range(m):
-                for piece, rates in self.parts:
+                for piece, rates in self.rates_of_pieces:
                     shifted = (n * self.free.turns * (phi + 2 * sympy.pi * turn) + theta) / m
                     integrand = rates[i].xreplace({self.psi: sympy.expand(shifted)})
                     total += integral(integrand, phi, piece.lower, piece.upper)
             means.append((total / (2 * sympy.pi * m)).xreplace(self.back) + self.jumps[i])
         return means[0], means[1]
 
-    def far(self) -> tuple[Expr, Expr]:
+    def off_resonance(self) -> tuple[Expr, Expr]:
         """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ over φ and ψ."""
         phi, means = self.free.phi, []
         for i in range(2):
             total = sympy.Integer(0)
-            for piece, rates in self.parts:
+            for piece, rates in self.rates_of_pieces:
                 mean = integral(rates[i], self.psi, sympy.Integer(0), 2 * sympy.pi) / (2 * sympy.pi)
                 total += integral(mean, phi, piece.lower, piece.upper)
             means.append((total / (2 * sympy.pi)).xreplace(self.back) + self.jumps[i])
@@ -190,7 +190,7 @@ def _with_symbol(free: FreeMotion, old: Symbol, new: Symbol) -> FreeMotion:
     return replace(free, r=new, pieces=pieces, frequency=free.frequency.xreplace({old: new}))
 
 
-def _tidy(rate: Expr, theta: Symbol) -> Expr:
+def _collected(rate: Expr, theta: Symbol) -> Expr:
     """A rate collected by cos θ and sin θ, each coefficient in its shortest form."""
     expanded = sympy.expand(sympy.expand_trig(rate))
     B, C = (expanded.coeff(wave, 1) for wave in (cos(theta), sin(theta)))
@@ -201,7 +201,7 @@ def _tidy(rate: Expr, theta: Symbol) -> Expr:
     return sympy.Add(short(A), short(B) * cos(theta), short(C) * sin(theta))
 
 
-def _small(system: System, small: Sequence[Any]) -> tuple[Symbol, ...]:
+def _small_symbols(system: System, small: Sequence[Any]) -> tuple[Symbol, ...]:
     """The small parameters as symbols of the system."""
     if isinstance(small, str) or not isinstance(small, Sequence | set | frozenset) or not small:
         raise ModelError("name the small parameters: small=[h, eps, …]; averaging is of the first order in them")
@@ -241,7 +241,7 @@ def _second_order(expr: Expr, small: Sequence[Symbol]) -> Expr:
     return sympy.Add(*(p * q * sympy.diff(expr, p, q).subs(at_zero) / 2 for p, q in pairs))
 
 
-def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:
+def _forces_in_phase(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | None, list[Expr]]:
     """(ω, forces in ψ = ωt), with ω of the first force that depends on time, in sines and cosines of multiples of ω; the
     other forces may have any frequency."""
     omega = next((w for w in (base_frequency([force], name) for force in forces) if w is not None), None)
@@ -256,7 +256,7 @@ def _periodic(forces: Sequence[Expr], psi: Symbol, name: str) -> tuple[Expr | No
     return omega, rewritten  # type: ignore[return-value]
 
 
-def _loss(folded: Fold | SmoothOscillator, small: Sequence[Symbol]) -> Expr:
+def _restitution_loss(folded: Fold | SmoothOscillator, small: Sequence[Symbol]) -> Expr:
     """1 − e to the first order; e must be 1 without the small parameters."""
     e = symbolic(folded.restitution, "a restitution")
     at_rest = sympy.simplify(e.subs(dict.fromkeys(small, sympy.Integer(0))))

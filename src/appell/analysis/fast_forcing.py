@@ -94,7 +94,7 @@ def vibrated(system: System, small: tuple[Symbol, ...], fast: Any) -> SlowSystem
     M, remainder = masses_and_rest(system)
     if M.has(t) or M.free_symbols & {*small, omega}:
         raise ModelError(f"masses of '{system.name}' depend on time or on small=, which is not averaged over a fast forcing")
-    rows = [scale.parts(row, psi) for row in remainder]
+    rows = [scale.leading_orders(row, psi) for row in remainder]
     large = [waves(row[0], psi) for row in rows]
     _refuse_others(system, q, large, [waves(row[1], psi) for row in rows], omega)
     zero = sympy.Integer(0)
@@ -102,11 +102,11 @@ def vibrated(system: System, small: tuple[Symbol, ...], fast: Any) -> SlowSystem
     eta = {k: solve(k) for k in dict.fromkeys(k for row in large for k in row)}
     energy = sympy.Add(*((sympy.Matrix(eta_k).T * M * sympy.Matrix(eta[-k]))[0] for k, eta_k in eta.items() if -k in eta)) / 2
     energy = _short(sympy.expand(energy))
-    mean = lambda expr: waves(scale.parts(expr, psi)[1], psi).get(zero, zero)
+    mean = lambda expr: waves(scale.leading_orders(expr, psi)[1], psi).get(zero, zero)
     letters = {k: [sympy.Dummy("eta") for _ in q] for k in eta}  # short symbols for long expressions
     etas = {letter: c for k in eta for letter, c in zip(letters[k], eta[k], strict=True)}
     varied = {x.d: x.d + sympy.Add(*(letters[k][i] * sympy.exp(I * k * psi) for k in eta)) for i, x in enumerate(q)}
-    force = lambda Q: waves(scale.parts(Q, psi)[1].subs(varied, simultaneous=True), psi).get(zero, zero).xreplace(etas)
+    force = lambda Q: waves(scale.leading_orders(Q, psi)[1].subs(varied, simultaneous=True), psi).get(zero, zero).xreplace(etas)
     forces = {x: Q for x, Q_full in zip(q, system.forces, strict=True) if (Q := _short(force(Q_full))) != 0}
     V = _short(mean(system.potential) + energy)
     slow = System(q, _short(mean(system.kinetic)), V, forces, name=f"slow {system.name}")
@@ -150,7 +150,7 @@ class _Scale:
         self.name, self.omega, self.eps = system.name, omega, sympy.Dummy("eps", positive=True)
         self.scales: Any = {**{p: self.eps * p for p in small}, omega: omega / self.eps}
 
-    def parts(self, expr: Expr, psi: Symbol) -> tuple[Expr, Expr]:
+    def leading_orders(self, expr: Expr, psi: Symbol) -> tuple[Expr, Expr]:
         """The parts of orders 1/ε and 1, in ψ = ωt."""
         eps = self.eps
         scaled = sympy.expand(expr.subs(t, psi / self.omega).subs(self.scales, simultaneous=True))

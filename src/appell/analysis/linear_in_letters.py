@@ -122,28 +122,28 @@ class LinearEquations:
         rates = [system.rates[q] for q in system.coordinates]
         self.N = self._slopes(rates, system.velocities)
         turning = time_derivation(system.rates).matrix(self.N) - self._slopes(rates, system.coordinates) * self.N
-        self.turning = self.taken(turning)
+        self.turning = self.at_state(turning)
         self.moves = sympy.diag(self.N, sympy.eye(len(system.states))) if system.states else self.N
-        self._still()
+        self._set_at_rest()
 
     def _slopes(self, values: Sequence[Expr], by: Sequence[Any]) -> Matrix:
         return Matrix(len(values), len(by), [x for value in values for x in gradient(value, by)])
 
-    def taken(self, matrix: Matrix) -> Matrix:
+    def at_state(self, matrix: Matrix) -> Matrix:
         """The value of a matrix at the state."""
         values = matrix.applyfunc(lambda e: shortest_way(e.xreplace(self.state)))
         if values.has(sympy.nan, sympy.zoo, sympy.oo):
             raise ModelError(f"the equations of {self.system.name} have no value at this state")
         return values
 
-    def by(self, values: Sequence[Expr], what: str) -> Matrix:
+    def derivatives(self, values: Sequence[Expr], what: str) -> Matrix:
         """Derivatives of some values at the state, by "q" (the velocities' coordinates, then the states), "v" or "a"."""
         system = self.system
         if what == "q":
-            return self.taken(self._slopes(values, system.positions) * self.moves)
-        return self.taken(self._slopes(values, system.velocities if what == "v" else system.accelerations))
+            return self.at_state(self._slopes(values, system.positions) * self.moves)
+        return self.at_state(self._slopes(values, system.velocities if what == "v" else system.accelerations))
 
-    def _still(self) -> None:
+    def _set_at_rest(self) -> None:
         """Sets a = 0; `settle` adds the accelerations of dependent velocities, and Λ."""
         self.state |= {a: sympy.Integer(0) for a in self.system.accelerations} | {x: sympy.Integer(0) for x in self.lam}
 
@@ -154,17 +154,17 @@ class LinearEquations:
         """
         system, zero = self.system, {a: sympy.Integer(0) for a in self.system.accelerations}
         if dependent:
-            r_a = self.by(self.r, "a").extract(list(rows), list(dependent))
-            remainder = self.taken(Matrix([self.r[k] for k in rows]))
-            values = -solved(r_a, remainder)
+            r_a = self.derivatives(self.r, "a").extract(list(rows), list(dependent))
+            remainder = self.at_state(Matrix([self.r[k] for k in rows]))
+            values = -solution(r_a, remainder)
             self.state |= {**zero, **{system.accelerations[i]: values[k] for k, i in enumerate(dependent)}}
         if acting:
-            unbalanced = self.taken(Matrix([self.F[i] for i in pushed]))
-            values = solved(self.taken(self.W).extract(list(pushed), list(acting)), unbalanced)
+            unbalanced = self.at_state(Matrix([self.F[i] for i in pushed]))
+            values = solution(self.at_state(self.W).extract(list(pushed), list(acting)), unbalanced)
             self.state |= {self.lam[k]: values[n] for n, k in enumerate(acting)}
 
 
-def solved(A: Matrix, b: Matrix) -> Matrix:
+def solution(A: Matrix, b: Matrix) -> Matrix:
     """A⁻¹ b by the adjugate for small systems, which keeps entries short."""
     x = A.adjugate() * b / A.det() if A.rows <= 3 else A.LUsolve(b)
     return x.applyfunc(shortest_way)
@@ -174,7 +174,7 @@ def _dependent_part(A: Matrix, right: Any, dependent: Sequence[int], rows: Seque
     """Y, (nv, columns), with A Y + right = 0 and entries in the dependent velocities only."""
     Y = sympy.zeros(nv, right.cols)
     if dependent and right.cols:
-        entries = -solved(A.extract(list(rows), list(dependent)), right.extract(list(rows), list(range(right.cols))))
+        entries = -solution(A.extract(list(rows), list(dependent)), right.extract(list(rows), list(range(right.cols))))
         for k, i in enumerate(dependent):
             Y[i, :] = entries[k, :]
     return Y
@@ -193,7 +193,7 @@ class Choice:
     """The independent velocities, coordinates and rows chosen by the numeric linearization.
 
     free, dependent: velocities. rows, acting: constraints independent in A1 and in W, W by the velocities `pushed`.
-    z: velocities whose coordinates are unknowns; bound: the others, determined by the holonomic rows `held`.
+    z: velocities whose coordinates are unknowns; bound: the others, determined by the `holonomic_rows`.
     """
 
     free: list[int]
@@ -201,7 +201,7 @@ class Choice:
     rows: list[int]
     z: list[int]
     bound: list[int]
-    held: list[int]
+    holonomic_rows: list[int]
     pushed: list[int]
     acting: list[int]
 
@@ -210,28 +210,28 @@ def in_letters(system: System, at: Mapping[Any, Expr], given: Mapping[Any, Expr]
     """The matrices at a state, with the velocities of a choice independent."""
     eq, c, nv, states = LinearEquations(system, at, given), choice, system.nv, len(system.states)
     eq.settle(c.dependent, c.rows, c.pushed, c.acting)
-    A1, W, N = eq.by(eq.f1, "v"), eq.taken(eq.W), eq.taken(eq.N)
-    f0_q = eq.by(eq.f0, "q")
+    A1, W, N = eq.derivatives(eq.f1, "v"), eq.at_state(eq.W), eq.at_state(eq.N)
+    f0_q = eq.derivatives(eq.f0, "q")
     A0: Any = f0_q[:, :nv]
     f0_s: Any = f0_q[:, nv:]
-    holonomic_moves = _kernel(A0, c.z, c.bound, c.held, nv)
-    B = holonomic_moves.row_join(_dependent_part(A0, f0_s, c.bound, c.held, nv)).col_join(
+    holonomic_moves = _kernel(A0, c.z, c.bound, c.holonomic_rows, nv)
+    B = holonomic_moves.row_join(_dependent_part(A0, f0_s, c.bound, c.holonomic_rows, nv)).col_join(
         sympy.zeros(states, holonomic_moves.cols).row_join(sympy.eye(states)))  # fmt: skip
     Z = _kernel(A1, c.free, c.dependent, c.rows, nv)
     L = _kernel(W.T, [i for i in range(nv) if i not in c.pushed], c.pushed, c.acting, nv)
-    Y = _dependent_part(A1, eq.by(eq.f1, "q") * B, c.dependent, c.rows, nv)
-    r_a, r_v = eq.by(eq.r, "a"), eq.by(eq.r, "v")
-    Y_a = _dependent_part(r_a, eq.by(eq.r, "q") * B + r_v * Y, c.dependent, c.rows, nv)
+    Y = _dependent_part(A1, eq.derivatives(eq.f1, "q") * B, c.dependent, c.rows, nv)
+    r_a, r_v = eq.derivatives(eq.r, "a"), eq.derivatives(eq.r, "v")
+    Y_a = _dependent_part(r_a, eq.derivatives(eq.r, "q") * B + r_v * Y, c.dependent, c.rows, nv)
     Y_b = _dependent_part(r_a, r_v * Z, c.dependent, c.rows, nv)
-    F_a, F_v, F_q = (L.T * eq.by(eq.F, by) for by in ("a", "v", "q"))
+    F_a, F_v, F_q = (L.T * eq.derivatives(eq.F, by) for by in ("a", "v", "q"))
     short = lambda m: m.applyfunc(shortest_way)
     M, C, K = short(F_a * Z), short(F_a * Y_b + F_v * Z), short(F_a * Y_a + F_q * B + F_v * Y)
     twist = short((N.T * N).inv() * N.T * eq.turning) if not eq.turning.is_zero_matrix else sympy.zeros(nv)
     top = (Y - twist * B[:nv, :]).row_join(Z).extract(c.z, list(range(B.cols + len(c.free))))
     rates = [system.rates[x] for x in system.states]
-    g_v = eq.by(rates, "v") if rates else sympy.zeros(0, nv)
-    middle = (eq.by(rates, "q") * B + g_v * Y).row_join(g_v * Z) if rates else sympy.zeros(0, top.cols)
-    bottom = -solved(M, K.row_join(C)) if c.free else sympy.zeros(0, top.cols)
+    g_v = eq.derivatives(rates, "v") if rates else sympy.zeros(0, nv)
+    middle = (eq.derivatives(rates, "q") * B + g_v * Y).row_join(g_v * Z) if rates else sympy.zeros(0, top.cols)
+    bottom = -solution(M, K.row_join(C)) if c.free else sympy.zeros(0, top.cols)
     nu = len(c.free)
     halves = lambda m: [short((m + sign * m.T) / 2) for sign in (1, -1)]
     (D, G), (K_, N_) = halves(C), halves(K[:, :nu])

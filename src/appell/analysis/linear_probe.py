@@ -66,12 +66,12 @@ class _Derivatives:
         return _Derivatives(make_fn("linear", {"t": (t, ()), **inputs}, {k: (x, x.shape) for k, x in values.items()}))
 
 
-class _Moved(NamedTuple):
+class _Variations(NamedTuple):
     """δq = N B z, δv = Y z + Z u, δa = Z u̇ + Y_a z + Y_b u; L: kernel of Wᵀ; second: picks rows of second order;
     F = M a + h − Q − WΛ and its derivatives."""
 
     B: Array
-    own: Array
+    coordinate_basis: Array
     Z: Array
     Y: Array
     Y_a: Array
@@ -85,7 +85,7 @@ class _Moved(NamedTuple):
     F_lam: Array
 
 
-def _or_one(x: Array) -> Array:
+def _positive_or_one(x: Array) -> Array:
     return np.where(x > 0, x, 1.0)
 
 
@@ -114,7 +114,9 @@ class LinearProbe:
         bound = pivots(out["A0"] * scale, [inside]) if len(out["A0"]) else []
         self.z = [*self.free, *(i for i in self.dependent if i not in bound)]
         self.bound = sorted(bound)
-        self.held = pivots(out["s_a"] @ _basis(out["A1"], self.free, self.dependent, nv), [np.ones(len(self.free), dtype=bool)])
+        self.second_order_columns = pivots(
+            out["s_a"] @ _basis(out["A1"], self.free, self.dependent, nv), [np.ones(len(self.free), dtype=bool)]
+        )
 
     def _accelerated(self, t: float, q: Array, v: Array, a: Array, M: Array) -> NDArray[np.bool_]:
         """Velocities that change, (nv,): by more than rounding of the forces, by inertia."""
@@ -124,7 +126,7 @@ class LinearProbe:
 
     def __call__(self, t: float, q: Array, v: Array) -> tuple[Any, ...]:
         """M, C, K (nu, nz), A, B, a, Λ at a state."""
-        return self._varied(t, q, v)[0]
+        return self._matrices(t, q, v)[0]
 
     def choice(self, t: float, q: Array, v: Array) -> dict[str, list[int]]:
         """The independent velocities, coordinates and rows at a state; see `linear_in_letters.Choice`."""
@@ -136,7 +138,7 @@ class LinearProbe:
         pushed = sorted(pivots(out["W"].T, [preferred, ~preferred]))
         return {
             "free": list(self.free), "dependent": list(self.dependent), "rows": independent(out["A1"][:, self.dependent]),
-            "z": list(self.z), "bound": list(self.bound), "held": independent(out["A0"][:, self.bound]),
+            "z": list(self.z), "bound": list(self.bound), "holonomic_rows": independent(out["A0"][:, self.bound]),
             "pushed": pushed, "acting": independent(out["W"].T[:, pushed]),
         }  # fmt: skip
 
@@ -144,7 +146,7 @@ class LinearProbe:
         """B, C, D of inputs and outputs at a state, and the sizes of states; None if none are requested."""
         if ports is None:
             return None
-        (M, _, _, A, _, a, lam), varied = self._varied(t, q, v)
+        (M, _, _, A, _, a, lam), varied = self._matrices(t, q, v)
         out = ports.fn(t, q, v, self.run.p_at(t), a, lam)
         nu, n = len(self.free), len(A)
         push = np.vstack([varied.L.T @ out["F_u"], varied.second @ out["s_u"]])
@@ -159,11 +161,11 @@ class LinearProbe:
             dlam = out["y_lam"] @ self._reactions(varied, load, out["y_lam"])
             C_y = out["y_q"] @ dq + out["y_v"] @ dv + out["y_a"] @ da + dlam[:, :n]
             D_y = out["y_u"] + out["y_a"] @ pushed + dlam[:, n:]
-        inertia = [np.diag(x.T @ varied.inertia @ x) for x in (varied.own, varied.Z)]
-        sizes = 1 / np.sqrt(_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
+        inertia = [np.diag(x.T @ varied.inertia @ x) for x in (varied.coordinate_basis, varied.Z)]
+        sizes = 1 / np.sqrt(_positive_or_one(np.concatenate([inertia[0], np.zeros(self.form.states), inertia[1]])))
         return StateMatrices(A, B_u, C_y, D_y, sizes, ports.inputs, ports.outputs)
 
-    def _reactions(self, varied: _Moved, load: Array, outputs_lam: Array) -> Array:
+    def _reactions(self, varied: _Variations, load: Array, outputs_lam: Array) -> Array:
         """δΛ of F_Λ δΛ + given = 0, (rows, k). Raises if one that is asked for, (outputs, rows), is not unique."""
         roots = metric_roots(varied.inertia)
         push = varied.F_lam / roots[:, None]
@@ -173,7 +175,7 @@ class LinearProbe:
             raise ModelError(f"Λ of '{name}' in outputs= is not unique: its rows are dependent")
         return -least_squares(push, load / roots[:, None], RANK_LOST)
 
-    def _varied(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Moved]:
+    def _matrices(self, t: float, q: Array, v: Array) -> tuple[tuple[Any, ...], _Variations]:
         a, lam = self.run.acceleration(t, q, v)
         out = self.derivatives.fn(t, q, v, self.run.p_at(t), a, lam)
         nv, nu, states = self.system.nv, len(self.free), self.form.states
@@ -182,7 +184,7 @@ class LinearProbe:
         B = np.block([[basis, followed], [np.zeros((states, basis.shape[1])), np.eye(states)]])
         nz = B.shape[1]
         Z = _basis(out["A1"], self.free, self.dependent, nv)
-        curved = [self.free[k] for k in self.held]
+        curved = [self.free[k] for k in self.second_order_columns]
         preferred = np.isin(np.arange(nv), [*self.dependent, *curved])  # reactions push these first
         pushed = pivots(out["W"].T, [preferred, ~preferred])
         L = _basis(out["W"].T, [i for i in range(nv) if i not in pushed], sorted(pushed), nv)
@@ -198,7 +200,7 @@ class LinearProbe:
         top = np.hstack([(Y - twist @ B[:nv])[self.z], Z[self.z]])
         rates = np.hstack([out["g_q"] @ B + out["g_v"] @ Y, out["g_v"] @ Z])
         bottom = -np.linalg.solve(M, np.hstack([K, C])) if nu else np.zeros((0, nz))
-        varied = _Moved(B, basis, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
+        varied = _Variations(B, basis, Z, Y, Y_a, Y_b, L, rows, out["M"], *(out[f"F_{x}"] for x in ("q", "v", "a", "lam")))
         return (M, C, K, np.vstack([top, rates, bottom]), B[:nv], a, lam), varied
 
     def linearization(self, parts: Sequence[Array]) -> Linearization:
@@ -226,7 +228,7 @@ class LinearProbe:
         changing = self._unbalanced(out["M"], a, size)
         if changing:
             speeds = in_metric(metric_roots(out["M"]), np.abs(v))
-            near_forces = np.abs(out["F_q"]) @ self._extent(t, q, v) + np.abs(out["F_v"]) @ speeds
+            near_forces = np.abs(out["F_q"]) @ self._law_extent(t, q, v) + np.abs(out["F_v"]) @ speeds
             changing = self._unbalanced(out["M"], a, size + LAW_SHARE * near_forces)
         if changing:
             i = max(changing, key=lambda i: changing[i])
@@ -243,13 +245,13 @@ class LinearProbe:
         unbalanced, most = root * np.abs(a), (forces / root)[heavy].max(initial=0.0)
         return {i: float(unbalanced[i]) for i in self.free if heavy[i] and unbalanced[i] > FORCES_LEFT * most}
 
-    def _extent(self, t: float, q: Array, v: Array) -> Array:
+    def _law_extent(self, t: float, q: Array, v: Array) -> Array:
         """Displacements over which the forces keep their law, (nv + states,); see `natural_sizes`."""
         with np.errstate(all="ignore"):
             steps = natural_steps(reference_of(self.form, self.run.p_at(t), t, q, v))
         return np.concatenate([steps, np.abs(q[self.form.nq - self.form.states :])])
 
-    def _way(self, t: float, q: Array, v: Array) -> Array:
+    def _coordinate_rates(self, t: float, q: Array, v: Array) -> Array:
         """q̇ of the coordinates; states of first order are at rest, as `require_steady` checks."""
         qd = self.form.select("qd")(t, q, v, self.run.p_at(t))["qd"]
         qd[self.form.nq - self.form.states :] = 0.0
@@ -269,10 +271,10 @@ class LinearProbe:
 
     def require_constant(self, here: Linearization, t: float, q: Array, v: Array) -> None:
         """Raises if the coefficients change along the motion, checked a moment later."""
-        core, qd = here._core, self._way(t, q, v)
+        core, qd = here._influential_states, self._coordinate_rates(t, q, v)
         if not len(core) or not qd.any():
             return
-        root = np.sqrt(_or_one(self.form.select("M")(t, q, v, self.run.p_at(t))["M"].diagonal()))
+        root = np.sqrt(_positive_or_one(self.form.select("M")(t, q, v, self.run.p_at(t))["M"].diagonal()))
         moving, rate = np.linalg.norm(root * v), max(here.fastest, self._turning(q, v, qd, here.a, root))
         moment = SHORT_MOMENT / rate
         _, _, _, later, _, a, _ = self(t + moment, q + moment * qd, v + moment * here.a)
@@ -299,7 +301,7 @@ class LinearProbe:
     def with_time(self, here: Linearization, t: float, q: Array, v: Array) -> Linearization:
         """Checks that an equilibrium of a time-dependent system holds at other times; its coefficients may change."""
         terms = [value.reshape((-1, 1)) for value in (self.form[x] for x in ("M", "h", "Q", "W", "A", "a0", "r", "N"))]
-        if not depends(column(*terms), self.form.inputs["t"]) or self._way(t, q, v).any():
+        if not depends(column(*terms), self.form.inputs["t"]) or self._coordinate_rates(t, q, v).any():
             return here
         changing = False
         for later in (*LATER_TIMES, *(x / here.fastest for x in LATER_TIMES)):

@@ -83,12 +83,12 @@ class Linearization(Result):
     def fastest(self) -> float:
         """The largest rate in the linear equations, 1/s, whatever the units of coordinates; 1 if nothing changes them."""
         nz, nu = len(self.coordinates), len(self.velocities)
-        A = self.in_sizes(self.A, self._own_sizes)
+        A = self.in_sizes(self.A, self._inertial_sizes)
         slow = np.sqrt(A[nz:, :nu].max(initial=0.0))
         return float(max(A[nz:, nz:].max(initial=0.0), slow, A.diagonal().max(initial=0.0))) or 1.0
 
     @cached_property
-    def _own_sizes(self) -> Array:
+    def _inertial_sizes(self) -> Array:
         """Units of the states, (nz + nu,), by the inertia of velocities: 1/√M_ii; dependent coordinates 1."""
         nz, nu = len(self.coordinates), len(self.velocities)
         inertia = _largest(self.M).diagonal()
@@ -103,7 +103,7 @@ class Linearization(Result):
         of first order by what moves them.
         """
         nz, nu = len(self.coordinates), len(self.velocities)
-        sizes, A = self._own_sizes.copy(), _largest(self.A)
+        sizes, A = self._inertial_sizes.copy(), _largest(self.A)
         sizes[nz:] *= self.fastest
         measured = [*range(nu), *range(nz, len(A))]
         driven = (A[nu:nz, measured] * sizes[measured]).max(axis=1, initial=0.0) / self.fastest
@@ -116,7 +116,7 @@ class Linearization(Result):
         return _largest(A) * sizes / sizes[:, None]
 
     @cached_property
-    def _core(self) -> list[int]:
+    def _influential_states(self) -> list[int]:
         """States that influence others: what remains after successively removing states on which no other depends."""
         A, core = self.in_sizes(self.A), list(range(self.A.shape[-1]))
         rounding = np.maximum(OWN_ROUNDING * A.max(axis=1, initial=0.0), COMMON_ROUNDING * self.fastest)
@@ -142,7 +142,7 @@ class Linearization(Result):
             raise ModelError("along a motion A changes with time: its eigenvalues say nothing; use linearization.A")
         if self.changing:
             raise ModelError(f"A of {self.system.name} changes with time: its eigenvalues say nothing; use linearization.A")
-        n, nz, core = len(self.A), len(self.coordinates), self._core
+        n, nz, core = len(self.A), len(self.coordinates), self._influential_states
         eig: Any = np.linalg.eig
         A = self.A[np.ix_(core, core)]
         values, vectors = eig(A.astype(complex))
@@ -213,7 +213,7 @@ class Linearization(Result):
 
     def plot_modes(self, *, amplitude: float | None = None, scene: Any = None) -> Any:
         """Plots each mode: the system at both extremes, with intermediate positions faint; returns the figure."""
-        pairs = [(self._mode_words(k), mode_motion(self, k, amplitude)) for k in modes_to_show(self)]
+        pairs = [(self._mode_text(k), mode_motion(self, k, amplitude)) for k in modes_to_show(self)]
         return delegate("Linearization.plot_modes")(pairs, scene)
 
     def animate(
@@ -222,7 +222,7 @@ class Linearization(Result):
         """Animates one mode over four periods: a player in a notebook, or a file as in `motion.animate`."""
         return mode_motion(self, mode, amplitude, 4.0).animate(path, scene=scene, fps=fps)
 
-    def _mode_words(self, k: int) -> str:
+    def _mode_text(self, k: int) -> str:
         """A mode in words: «mode 0: 0.71 Hz, decays by a factor e in 2.3 s»."""
         value = complex(self.eigenvalues[k])
         size = np.abs(self.eigenvalues).max(initial=0.0)

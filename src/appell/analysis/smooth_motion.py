@@ -85,7 +85,7 @@ class SecondOrder:
             [-sympy.diff(X, phi) * f.xreplace(free_motion) / D, sympy.diff(X, r) * f.xreplace(free_motion) / D] for f in forces
         ]
 
-    def near(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
+    def near_resonance(self, n: int, m: int, theta: Symbol) -> tuple[Expr, Expr]:
         """⟨ṙ⟩ and ⟨φ̇ − Ω⟩ with m ψ = n φ + θ."""
         phase = {self.free.phi: (m * self.psi - theta) / n}
         first, second = (

@@ -62,14 +62,14 @@ class SymbolicLinearization:
         if nu == nz and self.A[:nz, :] == Matrix.hstack(sympy.zeros(nu), sympy.eye(nu)):
             pencil = self.M * s**2 + (self.D + self.G) * s + self.K + self.N
             polynomial = pencil.det(method="berkowitz")
-        elif not (core := self._core):
+        elif not (core := self._influential_states):
             return sympy.Integer(1)
         else:
             polynomial = (s * sympy.eye(len(core)) - self.A.extract(core, core)).det(method="berkowitz")
         return sympy.factor(sympy.fraction(sympy.together(polynomial))[0])
 
     @cached_property
-    def _core(self) -> list[int]:
+    def _influential_states(self) -> list[int]:
         """States on which others depend."""
         core = list(range(self.A.rows))
         while idle := [j for j in core if all(self.A[i, j] == 0 for i in core)]:

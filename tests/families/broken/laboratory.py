@@ -138,7 +138,7 @@ BREAKAGES = [
     Breakage(
         "terms of the second order keep their time",
         "analysis/averaging.py",
-        '            omega, (force, second) = _periodic(terms, psi, system.name)\n',
+        '            omega, (force, second) = _forces_in_phase(terms, psi, system.name)\n',
         '            force, second = terms\n',
         {
             "ends_of_motions.means_of_second_order": (0,),

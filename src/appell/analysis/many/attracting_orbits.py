@@ -41,7 +41,7 @@ def closed_orbit(run: Run, z: Array, period: float, since: float, extent: Array,
             if size <= CLOSED:
                 return shooting.orbit([z], period, size, True, "", autonomous=False)
             step = least_squares((Phi - P) * extent / extent[:, None], -rows.gaps[0] / extent, VARIED_LOST)
-            z = shooting.back(z + extent * step)
+            z = shooting.projected(z + extent * step)
             if not (np.abs(z - begin) <= ORBIT_IS_ANOTHER * extent).all():
                 return None
     except AppellError:

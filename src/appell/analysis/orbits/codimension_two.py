@@ -54,7 +54,7 @@ def _multipliers(step: CurveStep) -> Complex:
     return step.record.closing
 
 
-def _pair(mu: Complex) -> tuple[int, int]:
+def _reciprocal_pair(mu: Complex) -> tuple[int, int]:
     """The two multipliers whose product is nearest to 1."""
     couples = [(i, j) for i in range(len(mu)) for j in range(i)]
     return min(couples, key=lambda ij: abs(mu[ij[0]] * mu[ij[1]] - 1))
@@ -63,14 +63,14 @@ def _pair(mu: Complex) -> tuple[int, int]:
 def cosine(step: CurveStep) -> float:
     """cos θ of the pair e^{±iθ}; beyond ±1 where it is real."""
     mu = _multipliers(step)
-    i, j = _pair(mu)
+    i, j = _reciprocal_pair(mu)
     return float((mu[i] + mu[j]).real / 2)
 
 
 def _product_without_pair(step: CurveStep, number: float) -> float:
     """Π (μ − number) over the multipliers except the pair."""
     mu = _multipliers(step)
-    return float(np.prod(np.delete(mu, list(_pair(mu))) - number).real)
+    return float(np.prod(np.delete(mu, list(_reciprocal_pair(mu))) - number).real)
 
 
 def _product_without_defining(step: CurveStep, defining: float, number: float) -> float:

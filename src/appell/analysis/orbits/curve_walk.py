@@ -64,7 +64,7 @@ class CurveEquations(Protocol):
 
     def evaluate(self, x: Array) -> CurveState: ...
     def record(self, x: Array, state: CurveState) -> Any: ...
-    def back(self, x: Array) -> Array: ...
+    def projected(self, x: Array) -> Array: ...
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]: ...
     def is_genuine(self, name: str, step: CurveStep) -> bool: ...
     def ended(self, step: CurveStep, second: str) -> str: ...
@@ -106,14 +106,14 @@ class CurveWalk:
             if k not in self.equations.passive:
                 varied = x.copy()
                 varied[k] += STEP_OF_TESTS
-                slopes[:, k] = (self.equations.evaluate(self.equations.back(varied)).psi - psi) / STEP_OF_TESTS
+                slopes[:, k] = (self.equations.evaluate(self.equations.projected(varied)).psi - psi) / STEP_OF_TESTS
         return slopes
 
     def correct(self, predicted: Array, tangent: Array) -> CurveStep:
         """The point on the curve in the plane through a prediction."""
         x, slopes, equations, last_worst = predicted.copy(), None, self.equations, np.inf
         for k in range(CURVE_NEWTON):
-            x = equations.back(x)
+            x = equations.projected(x)
             state = equations.evaluate(x)
             F, J, psi, _ = state
             plane, size = float(tangent @ (x - predicted)), float(np.abs(F).max(initial=0.0))

@@ -195,12 +195,12 @@ class OrbitCurve:
         touches = self.kind != "grazing" and (self.system.unilateral or self.system.resets)
         return (why_grazing(step.record.motion) or "") if touches else ""
 
-    def back(self, x: Array) -> Array:
+    def projected(self, x: Array) -> Array:
         if not has_rows(self.system):
             return x
         S = self.scale[: self.nz]
         shooting = self._shooting(x[-2:] * self.scale[-2:])
-        return np.concatenate([shooting.back(x[: self.nz] * S) / S, x[self.nz :]])
+        return np.concatenate([shooting.projected(x[: self.nz] * S) / S, x[self.nz :]])
 
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
         return tests_along(self.kind, tangent)

@@ -102,7 +102,7 @@ class Shooting:
         by_name = {str(k): float(v) for k, v in start.items()}
         return np.array([by_name.get(str(s), 0.0) for s in self.symbols])
 
-    def back(self, z: Array, time: float | None = None) -> Array:
+    def projected(self, z: Array, time: float | None = None) -> Array:
         """The nearest state on the constraints at an instant, by default that of the section."""
         if not has_rows(self.run.system):
             return z
@@ -110,7 +110,7 @@ class Shooting:
 
     def on_rows(self, points: list[Array], T: float) -> list[Array]:
         """The nearest start states of all shots on the constraints, each at its own time."""
-        return [self.back(z, float(time)) for z, time in zip(points, self._times(T), strict=False)]
+        return [self.projected(z, float(time)) for z, time in zip(points, self._times(T), strict=False)]
 
     def shot(self, z: Array, t0: float, t1: float) -> Motion:
         start = dict(zip(self.symbols, map(float, z), strict=True))

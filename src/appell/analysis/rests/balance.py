@@ -13,7 +13,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.natural_sizes import ReferenceConfiguration, natural_steps, reached
+from appell.analysis.rests.natural_sizes import ReferenceConfiguration, natural_steps, reach_of
 from appell.errors import ModelError
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, depends, jacobian, scatter, substitute_all, zeros
@@ -30,7 +30,7 @@ FORCES_COMPARED_AT = 0.01
 """Displacement, as a fraction of the reach, at which forces give the scale where all stiffness vanishes."""
 
 
-def some(sizes: Array) -> Array:
+def divisors(sizes: Array) -> Array:
     """Sizes to divide by: 1 in place of zero, or of sizes whose inverse overflows."""
     return np.where(sizes > 2.0**-1000, sizes, 1.0)
 
@@ -63,7 +63,7 @@ class Balance:
         self.floor = np.zeros(form.nv), np.zeros(conditions.numel())
         self.reach = np.ones(form.nq)
 
-    def at(self, p: Array) -> Balance:
+    def with_parameters(self, p: Array) -> Balance:
         """The same equations with other parameters."""
         changed = copy(self)
         changed.p = p
@@ -94,23 +94,26 @@ class Balance:
     def __call__(self, q: Array, lam: Array) -> dict[str, Array]:
         return self.fn(q, self.p, lam)
 
-    def near(self, q: Array, reach: Array) -> Balance:
+    def scaled_near(self, q: Array, reach: Array) -> Balance:
         """The same equations with the scales near a configuration: of forces, of terms in conditions, and of steps, (nq,)."""
         scaled = copy(self)
         scaled.reach = reach
         with np.errstate(all="ignore"):
-            terms = [self.terms(point, lam) for point, lam in ((q, self.nothing), self.first(normalise(self.form, q)))]
+            terms = [
+                self.terms(point, lam)
+                for point, lam in ((q, self.no_multipliers), self.projected_start(normalise(self.form, q)))
+            ]
         largest_finite = lambda sizes: np.max([np.where(np.isfinite(x), x, 0.0) for x in sizes], axis=0)
         forces, conditions = (
             largest_finite([forces for forces, _ in terms]),
             largest_finite([conditions for _, conditions in terms]),
         )
         with np.errstate(all="ignore"):  # at a start without any force, those after a displacement
-            stiff = np.nan_to_num(np.abs(self(q, self.nothing)["load_q"]) @ reach, posinf=0.0)
+            stiff = np.nan_to_num(np.abs(self(q, self.no_multipliers)["load_q"]) @ reach, posinf=0.0)
         scaled.floor = np.where(forces > 0, forces, stiff), conditions
         return scaled
 
-    def judged_at(self, q: Array, lam: Array) -> Balance:
+    def rescaled_at(self, q: Array, lam: Array) -> Balance:
         """The same equations with the scales of a configuration that was found, where those of the start are larger: a search
         that began beside a singular potential would take any place for an equilibrium."""
         out, rescaled, nv = self(q, lam), copy(self), self.form.nv
@@ -128,7 +131,11 @@ class Balance:
     def usual_reach(self, q: Array) -> Array:
         """Sizes of large changes of the coordinates, (nq,), near a configuration; see `natural_sizes`."""
         with np.errstate(all="ignore"):
-            return reached(self(q, self.nothing)["N"], natural_steps(self.reference(q, self.nothing)), self.form.quaternions)
+            return reach_of(
+                self(q, self.no_multipliers)["N"],
+                natural_steps(self.reference(q, self.no_multipliers)),
+                self.form.quaternions,
+            )
 
     def reference(self, q: Array, lam: Array) -> ReferenceConfiguration:
         """Forces, conditions and damping by displacements from a configuration, with the sizes of all."""
@@ -140,17 +147,17 @@ class Balance:
         inertia, damping = roots[: self.form.nv], np.abs(out["load_v"]).ravel()
         units = np.concatenate([inertia, conditions, np.outer(inertia, inertia).ravel()])
         groups = len(forces), len(conditions), len(damping)
-        force = lambda dpi: self.reply(normalise(self.form, q + N @ dpi), lam)
+        force = lambda dpi: self.response(normalise(self.form, q + N @ dpi), lam)
         return ReferenceConfiguration(force, np.concatenate([forces, conditions, damping]), units, groups, roots, sizes)
 
-    def reply(self, q: Array, lam: Array) -> Array:
+    def response(self, q: Array, lam: Array) -> Array:
         """Forces, conditions and the damping of velocities at a configuration."""
         out = self(q, lam)
         return np.concatenate([out["load"], out["conditions"], out["load_v"].ravel()])
 
     def steps(self, q: Array, lam: Array) -> Array:
         """`reach` as displacements, (moves,): the largest along each that exceeds no reach."""
-        return 1 / some((np.abs(self(q, lam)["N"]) / self.reach[:, None]).max(axis=0))
+        return 1 / divisors((np.abs(self(q, lam)["N"]) / self.reach[:, None]).max(axis=0))
 
     def units(self, q: Array, lam: Array) -> Array:
         """Displacements 1/√M_ii, and changes of states as large as `reach`, (moves,)."""
@@ -167,7 +174,7 @@ class Balance:
         }  # fmt: skip
 
     @property
-    def nothing(self) -> Array:
+    def no_multipliers(self) -> Array:
         """Λ = 0."""
         return np.zeros(len(self.form.rows))
 
@@ -189,21 +196,21 @@ class Balance:
         lengths = np.abs(out["conditions_q"] @ np.diag(self.reach)).max(axis=1, initial=0.0)
         return np.concatenate([forces, np.where(conditions > 0, conditions, lengths)])
 
-    def first(self, q: Array) -> tuple[Array, Array]:
+    def projected_start(self, q: Array) -> tuple[Array, Array]:
         """The start projected onto the holonomic constraints, with the Λ that best balance the forces."""
         with np.errstate(all="ignore"):
             projected = project(self.form, 0.0, q, np.zeros(self.form.nv), self.p)[0]
         q = projected if self.has_values(projected) else q
         if not self.has_values(q):
-            return q, self.nothing
-        out = self(q, self.nothing)
+            return q, self.no_multipliers
+        out = self(q, self.no_multipliers)
         roots = metric_roots(out["M"])
         return q, least_squares(out["W"] / roots[:, None], -out["applied"] / roots, RANK_LOST)
 
     def has_values(self, q: Array) -> bool:
         """Whether forces and conditions are finite at a configuration: with roots of coordinates the domain may be small."""
         with np.errstate(all="ignore"):
-            return all(np.isfinite(x).all() for x in self(q, self.nothing).values())
+            return all(np.isfinite(x).all() for x in self(q, self.no_multipliers).values())
 
     def residual(self, q: Array, lam: Array) -> Array:
         out = self(q, lam)
@@ -213,7 +220,7 @@ class Balance:
         """The residual relative to the scales, (nv + conditions,); 0 where it is 0."""
         residual = self.residual(q, lam)
         sizes = self.sizes(q, lam)
-        return np.where(residual == 0, 0.0, np.where(sizes > 0, residual / some(sizes), np.inf))
+        return np.where(residual == 0, 0.0, np.where(sizes > 0, residual / divisors(sizes), np.inf))
 
     def size(self, q: Array, lam: Array) -> float:
         """Largest residual relative to the size of its terms."""
@@ -223,17 +230,17 @@ class Balance:
     def largest_push(self, q: Array, lam: Array) -> Array:
         """The Λ, (rows,), that would balance the largest forces: w·f / w·w for each column w of |W|."""
         W, forces = np.abs(self(q, lam)["W"]), self.sizes(q, lam)[: self.form.nv]
-        return W.T @ forces / some((W**2).sum(axis=0))
+        return W.T @ forces / divisors((W**2).sum(axis=0))
 
     def step(self, q: Array, lam: Array, damping: float) -> tuple[Array, Array]:
         """(Δπ, ΔΛ) of least norm, with equations and unknowns scaled; with damping, a Levenberg step."""
         out = self(q, lam)
         top = np.hstack([out["load_q"] @ out["N"], out["W"]])
         bottom = np.hstack([out["conditions_q"] @ out["N"], np.zeros((len(out["conditions"]), len(lam)))])
-        sizes = some(self.sizes(q, lam))
-        units = np.concatenate([self.steps(q, lam), some(self.largest_push(q, lam))])
+        sizes = divisors(self.sizes(q, lam))
+        units = np.concatenate([self.steps(q, lam), divisors(self.largest_push(q, lam))])
         J, F = np.vstack([top, bottom]) * units / sizes[:, None], np.concatenate([out["load"], out["conditions"]]) / sizes
-        largest = some(np.abs(J).max(axis=0, initial=0.0))
+        largest = divisors(np.abs(J).max(axis=0, initial=0.0))
         scale = largest * np.linalg.norm(J / largest, axis=0)  # avoids overflow of squares
         scale[scale <= 1e-12 * scale.max(initial=0.0)] = np.inf  # unknowns without influence do not move
         scale = scale / units

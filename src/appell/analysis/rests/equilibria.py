@@ -129,14 +129,14 @@ def _starts(
     strong, count = search.strong_places(low, high), 0
     regular = regular_starts(low, high, rng) if attempts is None else []
     yield from ((start, False) for start in regular)
-    least = lambda: STARTS_FOR_RESTS + STARTS_NEAR * len(strong.found) if attempts is None else attempts
+    least = lambda: STARTS_FOR_RESTS + STARTS_NEAR * len(strong.places) if attempts is None else attempts
     most, tried = MOST_STARTS_FOR_RESTS if attempts is None else attempts, 0
     while tried < least() or (tried < most and any(entry.times == 1 for entry in found)):
         tried += 1
         for latest in found[count:]:
-            strong.look_beside(latest.rest.q)
+            strong.search_beside(latest.rest.q)
         count = len(found)
-        places = [*strong.found, *(entry.rest.q for entry in found)] if strong.found and tried % 2 else []
+        places = [*strong.places, *(entry.rest.q for entry in found)] if strong.places and tried % 2 else []
         place = places[tried // 2 % len(places)] if places else None
         yield (rng.uniform(low, high) if place is None else start_near(place, reach, rng)), True
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from appell.analysis.rests.balance import Array, Balance, some
+from appell.analysis.rests.balance import Array, Balance, divisors
 from appell.analysis.rests.friction_rest import rest_with_friction
 from appell.analysis.rests.newton import settled_rest
 from appell.analysis.rests.nonsmooth_states import edge
@@ -113,7 +113,7 @@ class RestSearch:
         errors: list[AppellError] = []
         for contacts in contact_sets(self.system, self.p, q0):
             try:
-                balance = self._balance(contacts).near(q0, reach)
+                balance = self._balance(contacts).scaled_near(q0, reach)
                 return _rest(self.system, self.values, balance, q0, contacts, tolerance, nearest)
             except AppellError as error:
                 errors.append(error)
@@ -134,7 +134,7 @@ class RestSearch:
         if one.contacts != other.contacts:
             return False
         names = [face.name for face in self.system.unilateral]
-        balance = self._balances[tuple(names.index(name) for name in one.contacts)].near(one.q + reach / 3, reach)
+        balance = self._balances[tuple(names.index(name) for name in one.contacts)].scaled_near(one.q + reach / 3, reach)
         return connected(balance, one.q, other.q)
 
 
@@ -156,7 +156,7 @@ def _rest(
 ) -> Equilibrium:  # fmt: skip
     """The equilibrium in contact with some faces; raises if there is none, or if other faces or the signs of reactions forbid
     it."""
-    projected, lam = balance.first(normalise(balance.form, q0))
+    projected, lam = balance.projected_start(normalise(balance.form, q0))
     if not balance.has_values(projected):
         raise AppellError(
             f"the forces or constraints of {system.name} have no finite value at this start; begin where their roots and"
@@ -179,7 +179,7 @@ def _rest(
             raise ConstraintError(f"no rest was found: in contact with '{name}' it would have to pull, Λ = {push:.4g} < 0")
     soft = soft_directions(balance, q, lam, tolerance)
     eigenvalues, reason = eigenvalues_at(balance, q, lam, soft.directions)
-    if idle := _without_load(system, balance, q, contacts, pushes / some(most)):
+    if idle := _without_load(system, balance, q, contacts, pushes / divisors(most)):
         eigenvalues, reason = np.zeros(0, dtype=complex), f"'{idle}' is touched without a load"
     if atom := edge(system, balance.form, balance.p, 0.0, q, np.zeros(balance.form.nv)):
         eigenvalues, reason = np.zeros(0, dtype=complex), f"{atom} jumps or has a kink here"
@@ -248,7 +248,7 @@ def _without_load(system: System, balance: Balance, q: Array, contacts: tuple[in
 def _singular(inertia: Array) -> bool:
     """Whether a matrix is singular, independent of the units of its rows and columns."""
     for axis in (1, 0):
-        inertia = inertia / some(np.abs(inertia).max(axis=axis, keepdims=True))
+        inertia = inertia / divisors(np.abs(inertia).max(axis=axis, keepdims=True))
     return not (np.isfinite(inertia).all() and np.linalg.cond(inertia) <= 1e12)  # four digits are left
 
 

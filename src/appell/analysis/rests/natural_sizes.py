@@ -54,7 +54,7 @@ class ReferenceConfiguration(NamedTuple):
     units: Array
     groups: tuple[int, ...]
     roots: Array
-    own: Array
+    sizes: Array
 
 
 def reference_of(form: NormalForm, p: Array, t: float, q: Array, v: Array) -> ReferenceConfiguration:
@@ -86,7 +86,7 @@ def natural_steps(reference: ReferenceConfiguration, load: Array | None = None) 
     load: changes of the forces that displacements must balance (those of a parameter over its range). With one, the laws of
     forces come first, since a branch may begin anywhere; otherwise the sizes of the coordinates.
     """
-    own = reference.own if reference.own.max(initial=0.0) > ZERO_CONFIGURATION else np.zeros(len(reference.own))
+    own = reference.sizes if reference.sizes.max(initial=0.0) > ZERO_CONFIGURATION else np.zeros(len(reference.sizes))
     shared = in_metric(reference.roots, own)
     sizes = np.where(own > NO_SIZE * shared, own, 0.0)
     against = np.abs(reference.force(np.zeros(len(sizes)))) if load is None else load
@@ -103,7 +103,7 @@ def natural_steps(reference: ReferenceConfiguration, load: Array | None = None) 
     return np.where(steps > 0, steps, np.where(remaining > 0, remaining, 1.0))
 
 
-def reached(N: Array, steps: Array, quaternions: Iterable[tuple[int, ...]]) -> Array:
+def reach_of(N: Array, steps: Array, quaternions: Iterable[tuple[int, ...]]) -> Array:
     """Sizes of changes of coordinates, (nq,), by some steps δ; 1 for the parts of a quaternion."""
     reach = (np.abs(N) * steps).max(axis=1, initial=0.0)
     for group in quaternions:
@@ -147,4 +147,4 @@ def _length(reference: ReferenceConfiguration, e: Array, load: Array, about: flo
     return max(balanced, deviating)
 
 
-__all__ = ["ReferenceConfiguration", "natural_rate", "natural_steps", "reached", "reference_of"]
+__all__ = ["ReferenceConfiguration", "natural_rate", "natural_steps", "reach_of", "reference_of"]

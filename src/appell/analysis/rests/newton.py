@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from appell.analysis.rests.balance import Array, Balance, some
+from appell.analysis.rests.balance import Array, Balance, divisors
 
 Search = Callable[[Balance, Array, Array, float], tuple[Array, Array]]
 
@@ -32,7 +32,7 @@ def newton(balance: Balance, q: Array, lam: Array, tolerance: float) -> tuple[Ar
 
     A step is at most as long as `reach`, which doubles after each.
     """
-    sizes = some(balance.sizes(q, lam))
+    sizes = divisors(balance.sizes(q, lam))
     norm = lambda q, lam: float(np.linalg.norm(balance.residual(q, lam) / sizes))
     damping, last_norm, reach = 0.0, norm(q, lam), balance.reach
     for _ in range(BALANCE_ITERATIONS):
@@ -83,7 +83,7 @@ def _settled(search: Search, balance: Balance, q: Array, lam: Array, tolerance: 
         for _ in range(JUDGEMENTS):
             if not balance.size(q, lam) <= tolerance:
                 break
-            balance = balance.judged_at(q, lam)
+            balance = balance.rescaled_at(q, lam)
             converged = balance.size(q, lam) <= tolerance
             q, lam = search(balance, q, lam, tolerance)
             if converged:

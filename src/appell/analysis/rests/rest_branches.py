@@ -245,7 +245,7 @@ class _Rests(RestEquations):
                 break
             last_size = size
             full, right = np.vstack([J, tangent @ lift]), np.append(F, plane)
-            x = self.back(x + lift @ least_squares(full, -right, NEWTON_LOST))
+            x = self.projected(x + lift @ least_squares(full, -right, NEWTON_LOST))
         raise AppellError("Newton's method does not come back to the branch")
 
     def _level_product(self, kind: str) -> Test:

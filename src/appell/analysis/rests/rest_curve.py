@@ -39,7 +39,7 @@ ON_AXIS_TOO = 1e-6
 BT = "Bogdanov–Takens"
 
 
-def _pair(values: Complex, square: float) -> tuple[int, int]:
+def _opposite_pair(values: Complex, square: float) -> tuple[int, int]:
     """The two eigenvalues, a complex pair or both real, whose product is nearest to the square of a frequency and whose sum is
     nearest to zero."""
     size = max(float(np.abs(values).max(initial=0.0)), 1e-300)
@@ -84,8 +84,8 @@ class RestCurve:
         return x if self.eta is None else np.delete(x, self.eta)
 
     def _eigenvalues(self, x: Array) -> Complex:
-        q, lam, p = self.equations.parts(x)
-        return eigenvalues_at(self.equations.balance.at(p), q, lam)[0]
+        q, lam, p = self.equations.unscaled(x)
+        return eigenvalues_at(self.equations.balance.with_parameters(p), q, lam)[0]
 
     def evaluate(self, x: Array) -> CurveState:
         plain = self._plain(x)
@@ -110,7 +110,7 @@ class RestCurve:
         values = self._eigenvalues(plain) / self.size
         if self.kind == "fold":
             return np.array([float(np.prod(values[np.argsort(np.abs(values))][self.idle :]).real)]), np.zeros(0)
-        i, j = _pair(values, self.square / self.size**2)
+        i, j = _opposite_pair(values, self.square / self.size**2)
         return np.array([float((values[i] + values[j]).real) / 2]), np.zeros(0)
 
     def record(self, x: Array, state: CurveState) -> Equilibrium:
@@ -118,36 +118,36 @@ class RestCurve:
             refuse_dissolved(x[self.eta], self.names[1])
         rest = self.equations.rest_at(self._plain(x), state.source)
         if self.kind == "Hopf":
-            i, j = _pair(rest.eigenvalues, self.square)
+            i, j = _opposite_pair(rest.eigenvalues, self.square)
             self.square = float((rest.eigenvalues[i] * rest.eigenvalues[j]).real)
         return rest
 
     def lost(self, step: CurveStep) -> str:
         return ""
 
-    def back(self, x: Array) -> Array:
-        return self.equations.back(x)
+    def projected(self, x: Array) -> Array:
+        return self.equations.projected(x)
 
     # -- codimension two -----------------------------------------------------------------------------------------------
 
-    def _others(self, step: CurveStep) -> Complex:
+    def _other_eigenvalues(self, step: CurveStep) -> Complex:
         """Eigenvalues except those that define the curve, in units of the first."""
         values = step.record.eigenvalues / self.size
         if self.kind == "Hopf":
-            return np.delete(values, list(_pair(values, self.square / self.size**2)))
+            return np.delete(values, list(_opposite_pair(values, self.square / self.size**2)))
         return values[np.argsort(np.abs(values))][self.idle + 1 :]
 
     def _sums(self, step: CurveStep) -> float:
         """Π_{i<j} (λ_i + λ_j) over the eigenvalues except those that define the curve: smooth where pairs become real."""
-        others = self._others(step)
+        others = self._other_eigenvalues(step)
         sums = [others[i] + others[j] for i in range(len(others)) for j in range(i)]
         return float(np.prod(sums).real) if sums else np.nan
 
     def tests(self, tangent: Array) -> Mapping[str, SecondTest]:
-        zero = lambda step: float(np.prod(self._others(step)).real)
+        zero = lambda step: float(np.prod(self._other_eigenvalues(step)).real)
         if self.kind == "Hopf":
             square = lambda step: float(
-                np.prod(step.record.eigenvalues[list(_pair(step.record.eigenvalues, self.square))]).real
+                np.prod(step.record.eigenvalues[list(_opposite_pair(step.record.eigenvalues, self.square))]).real
             )
             return {BT: lambda step: square(step) / self.size**2, "fold–Hopf": zero, "double Hopf": self._sums}
         return {"cusp": cusp_along(tangent), BT: zero, "fold–Hopf": self._sums} if self.kind == "fold" else {}
@@ -156,7 +156,7 @@ class RestCurve:
         """Whether a second pair is on the axis, and not two real eigenvalues λ, −λ."""
         if name != "double Hopf" and (name != "fold–Hopf" or self.kind == "Hopf"):
             return True
-        others = self._others(step)
+        others = self._other_eigenvalues(step)
         return bool((np.abs(others[others.imag > ON_AXIS_TOO].real) <= ON_AXIS_TOO).any())
 
     def ended(self, step: CurveStep, second: str) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.orbits.arclength import BranchEnd
-from appell.analysis.rests.balance import Balance, some
+from appell.analysis.rests.balance import Balance, divisors
 from appell.analysis.rests.equilibrium import Equilibrium, eigenvalues_at
-from appell.analysis.rests.natural_sizes import natural_steps, reached
+from appell.analysis.rests.natural_sizes import natural_steps, reach_of
 from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, gaps_at
 from appell.model import System
 from appell.model.values import checked
@@ -45,20 +45,23 @@ class RestEquations:
 
     def _sizes(self, q: Array, lam: Array, units: Array) -> tuple[Array, Array, Array]:
         """Sizes of displacements, (moves,), of coordinates, (nq,), and of Λ, (rows,), over the ranges of the parameters."""
-        out, reply = self.balance(q, lam), self.balance.reply(q, lam)
+        out, reply = self.balance(q, lam), self.balance.response(q, lam)
         load = np.zeros(len(reply))
         with np.errstate(all="ignore"):
             for number, unit in zip(self.numbers, units, strict=True):
                 for sign in (1.0, -1.0):
                     p = self.p.copy()
                     p[number] += sign * unit
-                    load = np.maximum(load, np.nan_to_num(np.abs(self.balance.at(p).reply(q, lam) - reply), posinf=0.0))
+                    load = np.maximum(
+                        load,
+                        np.nan_to_num(np.abs(self.balance.with_parameters(p).response(q, lam) - reply), posinf=0.0),
+                    )
             steps = natural_steps(self.balance.reference(q, lam), load)
         W = np.abs(out["W"])
         forces = np.abs(out["applied"]) + W @ np.abs(lam) + load[: self.form.nv] + np.abs(out["load_q"] @ out["N"]) @ steps
-        return steps, reached(out["N"], steps, self.form.quaternions), some(W.T @ forces / some((W**2).sum(axis=0)))
+        return steps, reach_of(out["N"], steps, self.form.quaternions), divisors(W.T @ forces / divisors((W**2).sum(axis=0)))
 
-    def parts(self, x: Array) -> tuple[Array, Array, Array]:
+    def unscaled(self, x: Array) -> tuple[Array, Array, Array]:
         """q, Λ, and all parameters."""
         x, k = x * self.scale, len(self.numbers)
         p = self.p.copy()
@@ -72,7 +75,7 @@ class RestEquations:
 
         Rows are divided by `size`, by default their norm.
         """
-        q, lam, p = self.parts(x)
+        q, lam, p = self.unscaled(x)
         out = self.balance.fn(q, p, lam)
         if not all(np.isfinite(value).all() for value in out.values()):
             raise BranchEnd("the equations have no finite value beyond")
@@ -99,19 +102,19 @@ class RestEquations:
         x = lift @ y
         return x / np.linalg.norm(x)
 
-    def back(self, x: Array) -> Array:
+    def projected(self, x: Array) -> Array:
         """x with quaternions of length 1."""
         return np.concatenate([normalise(self.form, x[: self.nq]), x[self.nq :]])
 
     def rest_at(self, x: Array, size: float) -> Equilibrium:
         """The record of an equilibrium; size: of the residual of F."""
-        q, lam, p = self.parts(x)
+        q, lam, p = self.unscaled(x)
         self._judge_faces(q, lam, p)
         rows, pushes = lam[: len(self.system.constraints)], lam[len(self.system.constraints) :]
         faces = np.zeros(len(self.system.unilateral))
         faces[list(self.contacts)] = np.maximum(pushes, 0.0)
         values = {**self.rest.parameters, **{self.system.parameters[i]: float(p[i]) for i in self.numbers}}
-        eigenvalues, reason = eigenvalues_at(self.balance.at(p), q, lam)
+        eigenvalues, reason = eigenvalues_at(self.balance.with_parameters(p), q, lam)
         return replace(
             self.rest, parameters=values, q=q, multipliers=rows, residual=size, eigenvalues=eigenvalues, reason=reason,
             faces=faces, flat=0,

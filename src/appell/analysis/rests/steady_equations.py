@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.analysis.linear_probe import pivots, varying_columns
-from appell.analysis.rests.balance import some
+from appell.analysis.rests.balance import divisors
 from appell.analysis.rests.natural_sizes import natural_rate, reference_of
 from appell.analysis.rests.rest_state import GAP_CLOSED_AT_REST, gaps_at
 from appell.analysis.rests.search_intervals import search_intervals
@@ -57,7 +57,7 @@ class SteadyProblem:
         if depends(column(*parts), form.inputs["t"]):
             raise ModelError(f"{system.name} depends on time, so it has no steady motion; fix the time by a parameter")
         q, v, a, lam = (form.inputs[x] for x in ("q", "v", "a", "lam"))
-        self._look_within(within)
+        self._set_intervals(within)
         self.turning = self._ignorable()
         vanishing, free = self._velocities(system)
         self.free = free
@@ -82,37 +82,37 @@ class SteadyProblem:
         self.fn = make_fn("steady", {"t": (form.inputs["t"], ()), **inputs}, outputs)
         self.sizes = (form.nv, form.nv, form.nv, len(form.rows))
 
-    def _look_within(self, within: Mapping[Any, Any] | None) -> None:
+    def _set_intervals(self, within: Mapping[Any, Any] | None) -> None:
         """The intervals of the search, half of those of the coordinates, and the velocities that the forces give there."""
         system, form, p = self.run.system, self.form, self.run.p
         default = [(-np.pi, np.pi)] * system.nq + [(-10.0, 10.0)] * system.nv
         self.bounds = search_intervals((*system.positions, *system.velocities), within, default, system.name)
         names = {text_of(key) for key in within or {}}
-        self.given = np.array([str(s) in names for s in (*system.positions, *system.velocities)], dtype=bool)
+        self.has_interval = np.array([str(s) in names for s in (*system.positions, *system.velocities)], dtype=bool)
         low, high = self.bounds[: form.nq].T
-        self.halves = np.where(self.given[: form.nq], (high - low) / 2, 1.0)
-        q = self.somewhere(np.random.default_rng(2))
+        self.half_ranges = np.where(self.has_interval[: form.nq], (high - low) / 2, 1.0)
+        q = self.random_configuration(np.random.default_rng(2))
         with np.errstate(all="ignore"):
             reference = reference_of(form, p, 0.0, q, np.zeros(form.nv))
-            steps = moves_of(form.select("N")(0.0, q, np.zeros(form.nv), p)["N"], self.halves)
+            steps = moves_of(form.select("N")(0.0, q, np.zeros(form.nv), p)["N"], self.half_ranges)
             self.speeds = natural_rate(reference, steps) * steps
         units = 1e6 ** np.round(np.log10(np.where(self.speeds > 0, self.speeds, 1.0)) / 6)
-        self.bounds[form.nq :] *= np.where(self.given[form.nq :], 1.0, units)[:, None]
+        self.bounds[form.nq :] *= np.where(self.has_interval[form.nq :], 1.0, units)[:, None]
 
-    def somewhere(self, rng: np.random.Generator) -> Array:
+    def random_configuration(self, rng: np.random.Generator) -> Array:
         """A configuration within the intervals of the user, otherwise between 0.2 and 1.2."""
         share, (low, high) = rng.uniform(0.2, 1.2, self.form.nq), self.bounds[: self.form.nq].T
-        return normalise(self.form, np.where(self.given[: self.form.nq], low + (high - low) * (share - 0.2), share))
+        return normalise(self.form, np.where(self.has_interval[: self.form.nq], low + (high - low) * (share - 0.2), share))
 
     @cached_property
     def reach(self) -> Array:
         """Sizes of the coordinates, (nq,): 1 for angles, and half the interval otherwise."""
-        return np.where(self.angles, 1.0, self.halves)
+        return np.where(self.angles, 1.0, self.half_ranges)
 
     def steps(self, q: Array) -> Array:
         """Sizes of displacements, (nv,); those of ignorable coordinates without an interval from the metric of the inertia."""
         out = self.form.select("M", "N")(0.0, q, np.zeros(self.form.nv), self.run.p)
-        steps, turning = moves_of(out["N"], self.reach), self.turning_velocities & ~self.given[self.form.nq :]
+        steps, turning = moves_of(out["N"], self.reach), self.turning_velocities & ~self.has_interval[self.form.nq :]
         shared = in_metric(metric_roots(out["M"]), np.where(turning, 0.0, steps))
         return np.where(turning & (shared > 0), shared, steps)
 
@@ -128,12 +128,12 @@ class SteadyProblem:
         fn = make_fn("ignorable", inputs, {name: (value, value.shape) for name, value in outputs.items()})
         free, rng = np.ones(self.form.nq, dtype=bool), np.random.default_rng(3)
         for _ in range(4):
-            q_ = self.somewhere(rng)
+            q_ = self.random_configuration(rng)
             out = fn(0.0, q_, self.speeds * rng.uniform(0.2, 1.2, self.form.nv), self.run.p)
-            steps = moves_of(self.form.select("N")(0.0, q_, np.zeros(self.form.nv), self.run.p)["N"], self.halves)
+            steps = moves_of(self.form.select("N")(0.0, q_, np.zeros(self.form.nv), self.run.p)["N"], self.half_ranges)
             for name in ("T", "V", "Q"):
                 work = steps[:, None] if name == "Q" else 1.0
-                slopes = np.nan_to_num(np.abs(out[f"{name}_q"] * work).max(axis=0, initial=0.0), nan=0.0) * self.halves
+                slopes = np.nan_to_num(np.abs(out[f"{name}_q"] * work).max(axis=0, initial=0.0), nan=0.0) * self.half_ranges
                 free &= slopes <= 1e-11 * (np.nanmax(np.abs(out[name] * work), initial=0.0) + slopes.max(initial=0.0))
         return free
 
@@ -145,7 +145,7 @@ class SteadyProblem:
             return still, list(range(self.form.nv))
         fn = self.form.select("A1", "M")
         rng = np.random.default_rng(1)
-        out = fn(0.0, self.somewhere(rng), self.speeds * rng.uniform(0.2, 1, self.form.nv), self.run.p)
+        out = fn(0.0, self.random_configuration(rng), self.speeds * rng.uniform(0.2, 1, self.form.nv), self.run.p)
         varying = varying_columns(self.form)
         vanishing = np.isin(np.arange(self.form.nv), still)
         dependent = pivots(out["A1"], [varying & ~vanishing, ~varying & ~vanishing, vanishing])
@@ -175,7 +175,9 @@ class SteadyProblem:
             return False
         return bool((np.abs(v[self.free] - v_before) < 1e-6 * rate * steps[self.free]).all())
 
-    def _natural(self, steps: Array, out: dict[str, Array], v: Array, a: Array, lam: Array) -> tuple[Array, Array, Array]:
+    def _natural_velocities(
+        self, steps: Array, out: dict[str, Array], v: Array, a: Array, lam: Array
+    ) -> tuple[Array, Array, Array]:
         """Velocities, accelerations and Λ that the forces give over some displacements, (nv,), (nv,), (rows,)."""
         nv = self.form.nv
         q_, v_, a_, l_ = (np.abs(out[name][:nv]) for name in ("q_", "v_", "a_", "l_"))
@@ -184,7 +186,7 @@ class SteadyProblem:
         roots, forces = metric_roots(a_), q_ @ steps + v_ @ np.abs(v) + a_ @ (np.abs(a) + centripetal) + l_ @ np.abs(lam)
         most = float((forces / roots).max(initial=0.0))
         speeds = np.sqrt(most * float((roots * steps).max(initial=0.0))) / roots
-        return speeds, most / roots, l_.T @ forces / some((l_**2).sum(axis=0))
+        return speeds, most / roots, l_.T @ forces / divisors((l_**2).sum(axis=0))
 
     def solve(self, q: Array, v: Array) -> SteadySolution | None:
         """The solution near a start, to rounding; None if Newton's method does not converge."""
@@ -197,7 +199,7 @@ class SteadyProblem:
                 return best
             J, F = np.hstack([out["q_"], out["v_"], out["a_"], out["l_"]]), out["F"]
             steps = self.steps(q)
-            natural = self._natural(steps, out, v, a, lam)
+            natural = self._natural_velocities(steps, out, v, a, lam)
             small = (np.abs(x) + SMALL_TERM * size for x, size in zip((v, a, lam), natural, strict=True))
             sizes = np.concatenate([steps, *small])
             residual = float(relative(F, np.abs(J) @ sizes).max(initial=0.0))
@@ -225,7 +227,7 @@ class SteadyProblem:
         2π is rounding, but no more than one by 2."""
         rng, periodic = np.random.default_rng(4), np.ones(self.form.nq, dtype=bool)
         for _ in range(3):
-            q, v = self.somewhere(rng), self.speeds * rng.uniform(0.2, 1.2, self.form.nv)
+            q, v = self.random_configuration(rng), self.speeds * rng.uniform(0.2, 1.2, self.form.nv)
             at = self._in_sizes(q, v, rng)
             at_q = at(q)
             for i in np.flatnonzero(periodic):
@@ -237,15 +239,15 @@ class SteadyProblem:
         """q → the equations and their derivatives with random accelerations and Λ, in units of their sizes at a state."""
         a_lam = [np.zeros(size) for size in self.sizes[2:]]
         out = self.fn(0.0, q, v, self.run.p, *a_lam)
-        steps = moves_of(out["N"], self.halves)
-        natural = self._natural(steps, out, v, *a_lam)
+        steps = moves_of(out["N"], self.half_ranges)
+        natural = self._natural_velocities(steps, out, v, *a_lam)
         a_lam = [x * rng.uniform(0.2, 1.2, len(x)) for x in natural[1:]]
         J = lambda out: np.hstack([out[name] for name in ("q_", "v_", "a_", "l_")]) * np.concatenate([steps, *natural])
-        rows = some(np.abs(J(self.fn(0.0, q, v, self.run.p, *a_lam))).sum(axis=1))
+        rows = divisors(np.abs(J(self.fn(0.0, q, v, self.run.p, *a_lam))).sum(axis=1))
 
         def at(q: Array) -> Array:
             out = self.fn(0.0, q, v, self.run.p, *a_lam)
-            turns = out["N"] * steps / self.halves[:, None]
+            turns = out["N"] * steps / self.half_ranges[:, None]
             return np.hstack([out["F"] / rows, (J(out) / rows[:, None]).ravel(), turns.ravel()])
 
         return at

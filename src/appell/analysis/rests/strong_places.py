@@ -41,22 +41,22 @@ class StrongPlaces:
 
     def __init__(self, balance: Balance, low: Array, high: Array):
         self.balance, self.low, self.high, self.reach = balance, low, high, (high - low) / 2
-        self.rng, self.found = np.random.default_rng(1), list[Array]()
+        self.rng, self.places = np.random.default_rng(1), list[Array]()
         starts = self.rng.uniform(low, high, (CLIMBS, len(low)))
-        self.usual = float(np.median([self._force(q) for q in starts]))
+        self.usual_force = float(np.median([self._force(q) for q in starts]))
         for k, q in enumerate(starts):
-            self._climb(q, DISTANCES_OF_TRIALS[k % len(DISTANCES_OF_TRIALS)], self._force, self.usual)
-        self.singular = bool(self.found)  # forces without a bound
-        self.ways = SLOPE_BETWEEN * self.reach * self.rng.uniform(-1, 1, (SLOPE_WAYS, len(low)))
+            self._climb(q, DISTANCES_OF_TRIALS[k % len(DISTANCES_OF_TRIALS)], self._force, self.usual_force)
+        self.singular = bool(self.places)  # forces without a bound
+        self.slope_steps = SLOPE_BETWEEN * self.reach * self.rng.uniform(-1, 1, (SLOPE_WAYS, len(low)))
         usual = float(np.median([self._slope(q) for q in starts]))
         for k, q in enumerate(starts[:CLIMBS_OF_SLOPES]):
             self._climb(q, DISTANCES_OF_TRIALS[k % len(DISTANCES_OF_TRIALS)], self._slope, usual)
 
-    def look_beside(self, rest: Array) -> None:
+    def search_beside(self, rest: Array) -> None:
         """Approaches places near an equilibrium, at several distances: a light body is felt in its own neighbourhood only."""
         if self.singular:  # otherwise there is nothing to look for
             for share in DISTANCES_BESIDE_REST:
-                self._climb(rest, share, self._force, self.usual)
+                self._climb(rest, share, self._force, self.usual_force)
 
     def _climb(self, q: Array, share: float, measure: Callable[[Array], float], usual: float) -> None:
         """Trials about the place of the largest measure so far, at a distance that grows with success and shrinks without."""
@@ -69,9 +69,9 @@ class StrongPlaces:
             if higher:
                 best, size = trials[int(np.argmax(sizes))], max(sizes)
             share *= CLIMB_GROWS if higher else CLIMB_SHRINKS
-        new = not any((np.abs(best - place) < ONE_PLACE * self.reach).all() for place in self.found)
+        new = not any((np.abs(best - place) < ONE_PLACE * self.reach).all() for place in self.places)
         if size > FAR_ABOVE_OTHERS * usual > 0 and new:
-            self.found.append(best)
+            self.places.append(best)
 
     def _force(self, q: Array) -> float:
         """Largest force by inertia at a configuration; 0 where it has no value."""
@@ -81,7 +81,7 @@ class StrongPlaces:
     def _slope(self, q: Array) -> float:
         """Largest change of a force by inertia over a small distance; 0 where it has no value."""
         forces = _forces(self.balance, q)
-        size = max(float(np.abs(_forces(self.balance, q + step) - forces).max(initial=0.0)) for step in self.ways)
+        size = max(float(np.abs(_forces(self.balance, q + step) - forces).max(initial=0.0)) for step in self.slope_steps)
         return size if np.isfinite(size) else 0.0
 
 
@@ -94,7 +94,7 @@ def start_near(place: Array, reach: Array, rng: np.random.Generator) -> Array:
 def _forces(balance: Balance, q: Array) -> Array:
     """Forces by inertia at a configuration, (nv,)."""
     with np.errstate(all="ignore"):
-        out = balance(normalise(balance.form, q), balance.nothing)
+        out = balance(normalise(balance.form, q), balance.no_multipliers)
         return np.asarray(out["applied"] / metric_roots(out["M"]), dtype=np.float64)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import block_diag
 
-from appell.analysis.rests.balance import Array, Balance, some
+from appell.analysis.rests.balance import Array, Balance, divisors
 from appell.analysis.rests.newton import newton
 from appell.normal_form.manifold import normalise
 from appell.rows import in_columns, null_space, singular
@@ -38,12 +38,12 @@ def soft_directions(balance: Balance, q: Array, lam: Array, tolerance: float) ->
     doubles with δ, at the smallest δ at which it can be resolved; that of higher powers does not.
     """
     out = balance(q, lam)
-    sizes, states, nv = some(balance.sizes(q, lam)), balance.form.states, balance.form.nv
+    sizes, states, nv = divisors(balance.sizes(q, lam)), balance.form.states, balance.form.nv
     D = balance.steps(q, lam)
     Z0, L = D[:, None] * null_space(out["A0"] * D), null_space((out["W"] / sizes[:nv][:, None]).T)
     S = L.T @ (out["load_q"] @ out["N"] / sizes[:nv][:, None]) @ Z0
     S = np.vstack([S, out["rate_q"] @ out["N"] @ Z0 / sizes[len(sizes) - states :][:, None]])
-    S = S / some(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
+    S = S / divisors(np.abs(out["N"] @ Z0).T @ (1 / balance.reach))
     if not S.size:
         return UnheldDirections(np.zeros((balance.moves, 0)))
     U, values, Vt = singular(S)
@@ -71,7 +71,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, rows: Array, toleran
 
     def force(step: float) -> Array:
         """Unbalanced forces, and the rates of states."""
-        residual = balance.relative(*balance.first(balance.moved(q, lam, step * e)))
+        residual = balance.relative(*balance.projected_start(balance.moved(q, lam, step * e)))
         return rows @ np.append(residual[:nv], residual[len(residual) - states :])
 
     while step < most and np.abs(force(step)).max() < 1e-9:
@@ -85,7 +85,7 @@ def _kind(balance: Balance, q: Array, lam: Array, e: Array, rows: Array, toleran
 def _equilibrium_after(balance: Balance, q: Array, lam: Array, step: Array, tolerance: float) -> bool:
     """Whether there is an equilibrium near the point a step away, and not only at the start of the step."""
     moved_q = balance.moved(q, lam, step)
-    q_rest, force = newton(balance, *balance.first(moved_q), tolerance)
+    q_rest, force = newton(balance, *balance.projected_start(moved_q), tolerance)
     D = balance.steps(q, lam)
     progress = (in_columns(balance(q, lam)["N"] * D, q_rest - q) @ (step / D)) / ((step / D) @ (step / D))
     return bool(balance.size(q_rest, force) <= tolerance and progress > 0.8)
@@ -97,7 +97,7 @@ def connected(balance: Balance, start: Array, end: Array) -> bool:
 
     Two nearby points without a resolvable force between them are the same equilibrium, up to rounding.
     """
-    q, lam = balance.first(start)
+    q, lam = balance.projected_start(start)
     distance = lambda q: float((np.abs(end - q) / balance.reach).max(initial=0.0))
     for _ in range(60):
         remaining = distance(q)
@@ -106,11 +106,11 @@ def connected(balance: Balance, start: Array, end: Array) -> bool:
         ):
             return True
         ahead = q + (end - q) * min(1.0, 0.1 / remaining)
-        q, lam = newton(balance, *balance.first(normalise(balance.form, ahead)), 1e-10)
+        q, lam = newton(balance, *balance.projected_start(normalise(balance.form, ahead)), 1e-10)
         if not balance.size(q, lam) <= 1e-10 or distance(q) > remaining - 0.02 * min(remaining, 0.1):
             return False
     return False
 
 
 def _without_force(balance: Balance, q: Array) -> bool:
-    return balance.size(*balance.first(normalise(balance.form, q))) < 1e-9
+    return balance.size(*balance.projected_start(normalise(balance.form, q))) < 1e-9
