@@ -158,7 +158,7 @@ def test_elimination(n, m, columns):
         value[i, j] = value[j, i] = entries[k]
     b = ca.SX.sym("b", *right.shape)
     x, pivots = eliminated(value, b, range(n))
-    f = ca.Function("f", [entries, b], [x, ca.vertcat(*(p.left for p in pivots)), ca.vertcat(*(p.size for p in pivots))])
+    f = ca.Function("f", [entries, b], [x, ca.vertcat(*(p.value for p in pivots)), ca.vertcat(*(p.size for p in pivots))])
     got, left, size = (np.asarray(y) for y in f(K[np.nonzero(np.tril(K))], right))
     np.testing.assert_allclose(got, np.linalg.solve(K, right), rtol=1e-9, atol=1e-11)
     assert (left > 0).all() and (left <= size * (1 + 1e-12)).all()

@@ -15,9 +15,9 @@ class once(Generic[T]):
 
     def __init__(self, make: Callable[..., T]):
         cached: Any = cache(make)
-        self._kept, self._making, self.cache_clear = cached, Lock(), cached.cache_clear
+        self._cached, self._making, self.cache_clear = cached, Lock(), cached.cache_clear
         update_wrapper(self, make)
 
     def __call__(self, *key: Any) -> T:
         with self._making:
-            return self._kept(*key)
+            return self._cached(*key)

@@ -28,21 +28,21 @@ class Pivot:
     For an unknown with a zero on its diagonal, eliminated after others: −D_k and what the positive pivots subtracted.
     """
 
-    left: Value
+    value: Value
     size: Value
 
 
 def eliminated(K: Value, b: Value, positive: Collection[int]) -> tuple[Value, list[Pivot]]:
     """x, as many columns as b, and the pivots in order. positive: the indices of positive pivots; others are negative."""
     n = K.shape[0]
-    rest = _Rest(ca.tril(ca.sparsify(K)), ca.densify(b), ca.SX.zeros(n))
+    rest = _Remainder(ca.tril(ca.sparsify(K)), ca.densify(b), ca.SX.zeros(n))
     coupled = _filled(rest.S)
     blocks, pivots, k = [], [], 0
     while k < n:
         two = k + 1 < n and k in positive and k + 1 in positive and k + 1 in coupled[k]
         places = [k, k + 1] if two else [k]
         block = _Block(rest, places, sorted(set().union(*(coupled[j] for j in places)) - set(places)))
-        pivots += block.pivots(K, positive, rest.taken)
+        pivots += block.pivots(K, positive, rest.subtracted)
         block.eliminate(rest, k in positive)
         blocks.append(block)
         k += 1 + two
@@ -67,18 +67,18 @@ def _filled(S: Value) -> list[set[int]]:
 
 
 @dataclass
-class _Rest:
+class _Remainder:
     """The remaining K (its lower triangle) and right side, and what positive pivots subtracted from the diagonal."""
 
     S: Value
     right: Value
-    taken: Value
+    subtracted: Value
 
 
 class _Block:
     """One or two unknowns eliminated from the remaining K. below: the later ones coupled with them."""
 
-    def __init__(self, rest: _Rest, places: list[int], below: list[int]):
+    def __init__(self, rest: _Remainder, places: list[int], below: list[int]):
         k, last = places[0], places[-1]
         self.places, self.below = places, below
         self.a = rest.S[k, k]
@@ -86,7 +86,7 @@ class _Block:
             self.b, self.c = rest.S[last, k], rest.S[last, last]
             self.det = self.a * self.c - self.b**2
         self.j = minus_inverse(self.det if len(places) == 2 else self.a)
-        self.own = rest.right[places, :]
+        self.right = rest.right[places, :]
 
     def pivots(self, K: Value, positive: Collection[int], taken: Value) -> list[Pivot]:
         k, last = self.places[0], self.places[-1]
@@ -95,7 +95,7 @@ class _Block:
         first = Pivot(self.a, K[k, k])
         return [first] if k == last else [first, Pivot(self.det, self.a * K[last, last])]
 
-    def eliminate(self, rest: _Rest, positive: bool) -> None:
+    def eliminate(self, rest: _Remainder, positive: bool) -> None:
         """Updates K and the right side by eliminating these unknowns."""
         if not self.below:
             return
@@ -104,9 +104,9 @@ class _Block:
         self.factors = rows @ self.J
         update = ca.tril(self.factors @ rows.T)
         rest.S[self.below, self.below] += update
-        rest.right[self.below, :] += self.factors @ self.own
+        rest.right[self.below, :] += self.factors @ self.right
         if positive:
-            rest.taken[self.below] -= ca.diag(update)
+            rest.subtracted[self.below] -= ca.diag(update)
 
     def _minus_inverse(self) -> Value:
         if len(self.places) == 1:
@@ -117,10 +117,10 @@ class _Block:
     def solve(self, x: Value) -> Value:
         """Back substitution for these unknowns, after all below."""
         if self.below:
-            return self.factors.T @ x[self.below, :] - self.J @ self.own
+            return self.factors.T @ x[self.below, :] - self.J @ self.right
         if len(self.places) == 1:
-            return self.own / self.a if self.own.shape[1] == 1 else -(self.own * self.j)
-        y, z = self.own[0, :], self.own[1, :]
+            return self.right / self.a if self.right.shape[1] == 1 else -(self.right * self.j)
+        y, z = self.right[0, :], self.right[1, :]
         return ca.vertcat(self.b * z - self.c * y, self.b * y - self.a * z) * self.j
 
 

@@ -27,15 +27,15 @@ class HornerScheme:
         self.leaves, self.horner = leaves, horner
         self.fixed = [leaf.fixed for leaf in leaves.all]
         self.sums: dict[int, list[tuple[float, list[int]]]] = {}
-        self.known: dict[Key, int] = {}
+        self.sum_literals: dict[Key, int] = {}
         self.scaled: dict[tuple[float, int], int] = {}
         self.pairs: dict[int, tuple[int, int]] = {}
         self.scales: dict[int, tuple[float, int]] = {}
         self.results: list[tuple[float, list[int]] | None] = []
-        self.made: dict[int, tuple[float, list[int]]] = {}
+        self.definitions: dict[int, tuple[float, list[int]]] = {}
         self.values: dict[int, ca.SX] = {}
 
-    def new(self, fixed: bool) -> int:
+    def new_literal(self, fixed: bool) -> int:
         self.fixed.append(fixed)
         return len(self.fixed) - 1
 
@@ -43,15 +43,15 @@ class HornerScheme:
 
     def add(self, p: Polynomial) -> None:
         """Adds a polynomial to the results."""
-        self.results.append(self._whole(p))
+        self.results.append(self._as_product(p))
 
-    def make(self, leaf: int) -> None:
+    def define(self, leaf: int) -> None:
         """Defines a leaf made of others."""
-        definition = self._whole(self.leaves.all[leaf].made or {})
+        definition = self._as_product(self.leaves.all[leaf].definition or {})
         assert definition is not None
-        self.made[leaf] = definition
+        self.definitions[leaf] = definition
 
-    def _whole(self, p: Polynomial) -> tuple[float, list[int]] | None:
+    def _as_product(self, p: Polynomial) -> tuple[float, list[int]] | None:
         terms = self._grouped(p)
         if self.horner:
             terms = self._factored(terms)
@@ -89,7 +89,7 @@ class HornerScheme:
         if abs(c) != 1:
             key = (abs(c), literal)
             if key not in self.scaled:
-                self.scaled[key] = self.new(True)
+                self.scaled[key] = self.new_literal(True)
                 self.scales[self.scaled[key]] = key
             literal = self.scaled[key]
         return (1.0 if c > 0 else -1.0), [literal]
@@ -99,10 +99,10 @@ class HornerScheme:
         terms = sorted(terms, key=lambda term: (term[1], term[0]))
         sign = 1.0 if terms[0][0] > 0 else -1.0
         key = tuple((sign * c, m) for c, m in terms)
-        if key not in self.known:
-            self.known[key] = self.new(all(self.fixed[x] for _, m in key for x in m))
-            self.sums[self.known[key]] = [(c, list(m)) for c, m in key]
-        return sign, self.known[key]
+        if key not in self.sum_literals:
+            self.sum_literals[key] = self.new_literal(all(self.fixed[x] for _, m in key for x in m))
+            self.sums[self.sum_literals[key]] = [(c, list(m)) for c, m in key]
+        return sign, self.sum_literals[key]
 
     def _factored(self, terms: Sequence[Term]) -> list[Term]:
         """The most frequent factor times the sum of its terms, then the other terms."""
@@ -125,7 +125,7 @@ class HornerScheme:
     def share(self) -> None:
         """Pairs of factors that occur more than once become literals."""
         products = [factors for terms in self.sums.values() for _, factors in terms]
-        products += [result[1] for result in (*self.results, *self.made.values()) if result is not None]
+        products += [result[1] for result in (*self.results, *self.definitions.values()) if result is not None]
         products_with: dict[tuple[int, int], set[int]] = defaultdict(set)
         for k, factors in enumerate(products):
             for pair in _pairs(factors):
@@ -140,7 +140,7 @@ class HornerScheme:
             if rank != self._rank(pair, products_with):
                 heapq.heappush(heap, self._rank(pair, products_with))
                 continue
-            literal = self.new(self.fixed[pair[0]] and self.fixed[pair[1]])
+            literal = self.new_literal(self.fixed[pair[0]] and self.fixed[pair[1]])
             self.pairs[literal] = pair
             changed = set()
             for k in list(products_with[pair]):
@@ -162,7 +162,7 @@ class HornerScheme:
 
     # -- the graph ----------------------------------------------------------------------------------------------------
 
-    def written(self) -> list[ca.SX]:
+    def on_graph(self) -> list[ca.SX]:
         """The results on the graph."""
         zero = ca.SX(0)
         return [zero if result is None else self._term(*result) for result in self.results]
@@ -181,8 +181,8 @@ class HornerScheme:
         return self.values[literal]
 
     def _value(self, literal: int) -> ca.SX:
-        if literal in self.made:
-            return self._term(*self.made[literal])
+        if literal in self.definitions:
+            return self._term(*self.definitions[literal])
         if literal in self.pairs:
             a, b = self.pairs[literal]
             return self.value(a) ** 2 if a == b else self.value(a) * self.value(b)

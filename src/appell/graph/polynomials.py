@@ -39,13 +39,13 @@ class TooLong(Exception):
 
 @dataclass
 class Leaf:
-    """A value that is not expanded. `fixed`: constant along a motion. `made`: its definition by other leaves."""
+    """A value that is not expanded. `fixed`: constant along a motion. `definition`: by other leaves."""
 
     value: ca.SX | None
     fixed: bool
     op: str = ""  # "sin" or "cos", of `angle`
     angle: Angle = ()
-    made: Polynomial | None = None
+    definition: Polynomial | None = None
 
 
 Angle = tuple[tuple[Monomial, float], ...]  # a linear form in leaves, its first coefficient positive
@@ -87,7 +87,7 @@ class Leaves:
         value = self.all[leaf].value
         if value is None:
             value = ca.SX(0)
-            for m, c in (self.all[leaf].made or {}).items():
+            for m, c in (self.all[leaf].definition or {}).items():
                 value += c * self.value(m[0]) * self.value(m[1])
         return value
 
@@ -149,17 +149,17 @@ def combined(p: Polynomial, q: Polynomial, factor: float) -> Polynomial:
 class StreamExpansion:
     """The values of an instruction stream as polynomials. fixed: inputs that are constant along a motion.
 
-    whole: sums of inputs are expanded too; otherwise they are leaves, so that x − 1e4 keeps its accuracy.
+    expand_sums: sums of inputs are expanded too; otherwise they are leaves, so that x − 1e4 keeps its accuracy.
     """
 
     stream: Sequence[Instruction]
     inputs: Sequence[ca.SX]
     fixed: Sequence[bool]
-    whole: bool
+    expand_sums: bool
     leaves: Leaves
-    _made: dict[int, Instruction] = field(default_factory=dict)
+    _items: dict[int, Instruction] = field(default_factory=dict)
     _values: dict[int, ca.SX] = field(default_factory=dict)  # needed values, on the graph
-    _still: dict[int, bool] = field(default_factory=dict)
+    _is_fixed: dict[int, bool] = field(default_factory=dict)
     _inverses: dict[Angle, Polynomial] = field(default_factory=dict)
 
     def results(self) -> list[Polynomial]:
@@ -168,8 +168,10 @@ class StreamExpansion:
         for item in self.stream:
             if item.op == "output":
                 continue
-            self._made[item.out] = item
-            self._still[item.out] = self.fixed[item.port or 0] if item.op == "input" else all(self._still[i] for i in item.args)
+            self._items[item.out] = item
+            self._is_fixed[item.out] = (
+                self.fixed[item.port or 0] if item.op == "input" else all(self._is_fixed[i] for i in item.args)
+            )
             polynomials[item.out] = self._polynomial(item, [polynomials[i] for i in item.args])
         return [polynomials[item.args[0]] for item in self.stream if item.op == "output"]
 
@@ -190,10 +192,10 @@ class StreamExpansion:
         return self._leaf(item)
 
     def _leaf(self, item: Instruction) -> Polynomial:
-        return self.leaves.add(Leaf(self._value(item.out), self._still[item.out]))
+        return self.leaves.add(Leaf(self._value(item.out), self._is_fixed[item.out]))
 
     def _sum(self, item: Instruction, p: Polynomial) -> Polynomial:
-        plain = not self.whole and not any(self.leaves.all[x].op for m in p for x in m)
+        plain = not self.expand_sums and not any(self.leaves.all[x].op for m in p for x in m)
         if not (plain and len(p) > 1) and (len(p) < 4 or len(p := turned(p, self.leaves)) <= POLYNOMIAL_LEAF_TERMS):
             return p
         if plain and len(p) <= ANGLE_TERMS and all(len(m) < 2 for m in p):
@@ -205,7 +207,7 @@ class StreamExpansion:
             return {m: c / q[()] for m, c in p.items()}
         key, first = proportions(q)
         if key not in self._inverses:
-            (leaf,) = self.leaves.add(Leaf(minus_inverse(self._value(below)), self._still[below]))
+            (leaf,) = self.leaves.add(Leaf(minus_inverse(self._value(below)), self._is_fixed[below]))
             self._inverses[key] = {leaf: -first}
         inverse = self._inverses[key]
         return self.leaves.times(p, {m: c / first for m, c in inverse.items()})
@@ -215,7 +217,7 @@ class StreamExpansion:
         waiting = [out]
         while waiting:
             k = waiting[-1]
-            item = self._made[k]
+            item = self._items[k]
             unformed = [i for i in item.args if i not in self._values]
             if unformed:
                 waiting += unformed

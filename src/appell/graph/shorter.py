@@ -97,12 +97,12 @@ def _rewritten(
     for horner in (True, False):
         sharing = HornerScheme(leaves, horner)
         for leaf in built:
-            sharing.make(leaf)
+            sharing.define(leaf)
         for result in results:
             sharing.add(result)
         sharing.share()
         columns = [ca.SX(size, 1) for size in sizes]
-        for item, value in zip(outputs, sharing.written(), strict=True):
+        for item, value in zip(outputs, sharing.on_graph(), strict=True):
             if not value.is_zero():  # structural zeros are kept
                 columns[item.port or 0][item.index or 0] = value
         yield columns
@@ -123,8 +123,8 @@ def _built_leaves(results: Sequence[Polynomial], leaves: Leaves) -> list[int]:
         leaf = leaves.all[x]
         if leaf.value is None and x not in built:
             built.append(x)
-            waiting += [y for m in leaf.made or {} for y in m]
-            all_leaves |= {y for m in leaf.made or {} for y in m}
+            waiting += [y for m in leaf.definition or {} for y in m]
+            all_leaves |= {y for m in leaf.definition or {} for y in m}
     new = {leaves.all[x].angle for x in built if x in used}
     if len(new) <= len(angles(all_leaves) - angles(used)):
         for x in built:
@@ -178,12 +178,12 @@ class _Checked:
             (samples, [False] * len(fixed)),
             *([(near_samples, [not is_fixed for is_fixed in fixed])] if near_samples else []),
         ]
-        self.found = [_evaluated(stream, *batch) for batch in self.batches]
+        self.expected = [_evaluated(stream, *batch) for batch in self.batches]
 
     def confirms(self, stream: Sequence[Instruction]) -> bool:
         """Whether another stream gives the same results, no less accurately."""
         return all(
-            _as_accurate(_evaluated(stream, *batch), old) for batch, old in zip(self.batches, self.found, strict=True)
+            _as_accurate(_evaluated(stream, *batch), old) for batch, old in zip(self.batches, self.expected, strict=True)
         )
 
 

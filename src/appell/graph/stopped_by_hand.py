@@ -39,7 +39,7 @@ class SolverWatch:
             raise KeyboardInterrupt
         self.interrupted = True
 
-    def heard(self, objective: float) -> bool:
+    def stops_after(self, objective: float) -> bool:
         """One more iteration; whether to stop."""
         self.iteration += 1
         if self.report is not None:
@@ -80,7 +80,7 @@ class _Iteration(ca.Callback):
         return ca.Sparsity.dense(self.sizes.get(ca.nlpsol_out(i), 0), 1)
 
     def eval(self, arg: Any) -> list[float]:
-        return [float(self.watch.heard(float(arg[1])))]
+        return [float(self.watch.stops_after(float(arg[1])))]
 
 
 __all__ = ["SolverWatch"]

@@ -23,7 +23,7 @@ class ForeignData(Record):
     """
 
     def __init__(self, label: str, data: Any, beside: Record):
-        self.name, self.beside = label, beside
+        self.name, self.motion = label, beside
         columns = _columns(label, data)
         self.t = columns.pop("t")
         order = np.argsort(self.t, kind="stable")
@@ -33,7 +33,7 @@ class ForeignData(Record):
     @property
     def colour_numbers(self) -> Mapping[str, int]:
         """Colour numbers of the motion beside it."""
-        return self.beside.colour_numbers
+        return self.motion.colour_numbers
 
     def has(self, key: Any) -> bool:
         """Whether there is a column of this name."""
@@ -48,7 +48,7 @@ class ForeignData(Record):
         stored_name = self._stored_name(key)
         if stored_name is None:
             raise ModelError(unknown_name(str(key), f"'{self.name}'", self._values))
-        series = self.beside.series(key)
+        series = self.motion.series(key)
         return Series(series.name, series.latex, series.units, series.meaning, self._values[stored_name])
 
 

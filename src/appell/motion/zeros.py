@@ -157,7 +157,7 @@ class _ZeroSearch:
     def _inputs(self, step: Ints, s: Array) -> tuple[Array, Array, Array]:
         return self.steps.time(step, s), self.steps.at(step, s), self.p if self.p.ndim == 1 else self.p[step]
 
-    def look(self, step: Ints, s: Array) -> Array:
+    def values(self, step: Ints, s: Array) -> Array:
         """The expression inside some steps, (k,)."""
         return self.expression.at(*self._inputs(step, s))
 
@@ -185,7 +185,7 @@ class _ZeroSearch:
     def changes(self, step: Ints, s: Array, open_: Ints, earlier: float, reached: float) -> Zeros:
         """Changes of sign between positions at which the sign is known; earlier: the sign before the first of them; reached:
         the one from which zero was reached there."""
-        g, sign = self.look(step, s), self.signs(step, s)
+        g, sign = self.values(step, s), self.signs(step, s)
         last = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), -1))
         previous = np.append(-1, last[:-1])
         sign_so_far = np.where(previous >= 0, sign[previous], earlier)
@@ -222,7 +222,7 @@ class _ZeroSearch:
         order = np.lexsort((places, steps))
         directions = np.concatenate([sign[change], directions_back])[order]
         times = self.steps.time(steps, places)[order]
-        reached_at_end = float(self._reached(step[-1:], sign[-1:])[0])
+        reached_at_end = float(self._sign_reached_from(step[-1:], sign[-1:])[0])
         return Zeros(
             times,
             directions,
@@ -240,11 +240,11 @@ class _ZeroSearch:
         the direction in which they reach it."""
         at = np.flatnonzero((s[:-1] == 1) & self._near_zero(step[:-1], s[:-1]))
         k = step[at]
-        came_from = self._reached(k, sign[at])
+        came_from = self._sign_reached_from(k, sign[at])
         rebounds = (came_from != 0) & self._turns_back(k + 1, sign[at + 1], came_from)
         return k[rebounds], -came_from[rebounds]
 
-    def _reached(self, step: Ints, sign: Array) -> Array:
+    def _sign_reached_from(self, step: Ints, sign: Array) -> Array:
         """The sign from which steps that end with these signs reach zero at a rate, 0 if they do not."""
         came_from = -self._tendency(step, 1.0)
         return np.where(self._near_zero(step, np.ones(len(step))) & (sign != -came_from), came_from, 0.0)
@@ -269,7 +269,7 @@ class _ZeroSearch:
 
         The rate is taken over a thousandth of the step. Between two events at almost one time, where that is rounding, it is
         taken over the whole step, along which the expression is then a straight line."""
-        at = lambda s: self.look(step, np.full(len(step), s))
+        at = lambda s: self.values(step, np.full(len(step), s))
         at_begin, at_middle, at_end = at(-1.0), at(0.0), at(1.0)
         change = at(-0.999) - at_begin if end < 0 else at_end - at(0.999)
         low, high = self.expression.bounds(*self._inputs(step, np.full(len(step), end)), self.noise[step])
@@ -280,7 +280,7 @@ class _ZeroSearch:
 
     def _largest(self, step: Ints) -> Array:
         s = np.linspace(-1, 1, 9)
-        g = np.abs(self.look(np.repeat(step, len(s)), np.tile(s, len(step))))
+        g = np.abs(self.values(np.repeat(step, len(s)), np.tile(s, len(step))))
         return g.reshape(len(step), len(s)).max(axis=1, initial=0.0)
 
     def _narrowed(self, step: Ints, a: Array, b: Array, ga: Array, gb: Array) -> tuple[Array, Bools]:
@@ -298,7 +298,7 @@ class _ZeroSearch:
             with np.errstate(all="ignore"):
                 x = (a + b) / 2 if k % 4 == 3 else (a * sb - b * sa) / (sb - sa)
             x = np.where(np.isfinite(x) & (x > a) & (x < b), x, (a + b) / 2)
-            g = self.look(step, x)
+            g = self.values(step, x)
             same_sign = np.sign(g) == np.sign(gb)
             up, down = open_ & same_sign, open_ & ~same_sign
             half = 1.0 if k % 4 == 3 else 0.5
@@ -309,7 +309,7 @@ class _ZeroSearch:
             b, g_b, exact = np.where(zero, x, b), np.where(zero, 0.0, g_b), exact | zero
         jump = ~at_once & (np.maximum(np.abs(g_a), np.abs(g_b)) > JUMP_LEFT * largest)
         k, at = step[exact], b[exact]
-        values_beside = (np.abs(self.look(k, np.clip(at + side * BESIDE_ZERO, -1.0, 1.0))) for side in (-1.0, 1.0))
+        values_beside = (np.abs(self.values(k, np.clip(at + side * BESIDE_ZERO, -1.0, 1.0))) for side in (-1.0, 1.0))
         jump[exact] = np.maximum(*values_beside) > JUMP_LEFT * self._largest(k)
         return b, jump
 

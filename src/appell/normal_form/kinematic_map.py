@@ -45,7 +45,7 @@ class Kinematics:
     qd: Value
     N: Value
     n0: Value
-    own: int
+    coordinate_count: int
     """Number of coordinates: the entries of q after them are states of first order."""
 
     @staticmethod
@@ -97,8 +97,8 @@ class Kinematics:
 
     def _coordinates_only(self, y: Value) -> Value:
         """y, (nq, k), with zeros for the states of first order."""
-        states = y.shape[0] - self.own
-        return column(y[: self.own, :], zeros(states, y.shape[1])) if states else y
+        states = y.shape[0] - self.coordinate_count
+        return column(y[: self.coordinate_count, :], zeros(states, y.shape[1])) if states else y
 
     def lag(self) -> Value:
         """C v of `structure`, (nv, 1), by (Ṅ − ∂_q(N v + n0) N) v = ∂_t(N v) + ∂_q(N v) n0 − ∂_q n0 N v.

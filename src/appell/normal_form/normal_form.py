@@ -28,7 +28,7 @@ from appell.model import Constraint, System
 from appell.normal_form.faces import Faces
 from appell.normal_form.mechanics_table import mechanics
 from appell.normal_form.reaction_laws import Law, OpenForces, OpenLaw, split_forces
-from appell.normal_form.rows import Rows, Said
+from appell.normal_form.rows import ConstraintsInForce, Rows
 from appell.normal_form.sampling import Around, place_of
 from appell.reading import name_in, shown, symbolic, table_of
 from appell.remember import remembered
@@ -227,7 +227,7 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
         raise ModelError(f"the prescribed function '{f}' of {system.name} has no value yet; give parameters={{{f}: …}}")
     mech = mechanics(system)
     kin = mech.kinematics()
-    said = Said.of(system, contacts)
+    said = ConstraintsInForce.of(system, contacts)
     rows = Rows.of(said, kin)
     faces = Faces.of(system, kin)
     inertia = mech.inertia(kin)

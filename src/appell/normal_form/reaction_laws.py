@@ -45,7 +45,7 @@ from appell.graph.algebra import (
 if TYPE_CHECKING:
     from appell.model import System
     from appell.normal_form.kinematic_map import Kinematics
-    from appell.normal_form.rows import Rows, Said
+    from appell.normal_form.rows import ConstraintsInForce, Rows
 
 LAW_ITERATIONS = 9
 """Newton steps: from a guess with one correct digit, about six reach full precision by doubling the digits."""
@@ -81,10 +81,12 @@ class ForceSplit(NamedTuple):
     forces: Value
     faces: OpenLaw | None
     frictions: OpenLaw | None
-    whole: OpenForces | None
+    open_forces: OpenForces | None
 
 
-def split_forces(system: System, said: Said, kin: Kinematics, lam: Value, forces: Callable[[], Value]) -> ForceSplit:
+def split_forces(
+    system: System, said: ConstraintsInForce, kin: Kinematics, lam: Value, forces: Callable[[], Value]
+) -> ForceSplit:
     """`forces`: lowers them; called once the multipliers have their values."""
     multipliers = [x for fr in system.frictions for x in fr.multipliers]
     open_, tangential = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(multipliers))
@@ -124,7 +126,7 @@ class Law:
     given: bool  # whether some constraint has a given reaction direction
 
     @staticmethod
-    def of(forces: Value, said: Said, rows: Rows, kin: Kinematics) -> Law | None:
+    def of(forces: Value, said: ConstraintsInForce, rows: Rows, kin: Kinematics) -> Law | None:
         """The law contained in the forces, if any."""
         if not depends(forces, rows.lam):
             return None

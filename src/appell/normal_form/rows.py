@@ -23,7 +23,7 @@ from appell.normal_form.kinematic_map import Kinematics
 
 
 @dataclass(frozen=True)
-class Said:
+class ConstraintsInForce:
     """The constraints in force: those of the system, and the closed faces, f = 0."""
 
     constraints: tuple[Constraint, ...]
@@ -31,9 +31,9 @@ class Said:
     reactions: tuple[Any, ...]
 
     @staticmethod
-    def of(system: System, contacts: tuple[int, ...] = ()) -> Said:
+    def of(system: System, contacts: tuple[int, ...] = ()) -> ConstraintsInForce:
         faces = [system.unilateral[i] for i in contacts]
-        return Said(
+        return ConstraintsInForce(
             (*system.constraints, *(Constraint(face.function, face.name) for face in faces)),
             (*system.residuals, *(face.function for face in faces)),
             (*system.reactions, *(None for _ in faces)),
@@ -75,7 +75,7 @@ class Rows:
         }
 
     @staticmethod
-    def of(said: Said, kin: Kinematics) -> Rows:
+    def of(said: ConstraintsInForce, kin: Kinematics) -> Rows:
         f = kin.lower.column(said.residuals)
         order = [c.order for c in said.constraints]
         linear = [i for i, c in enumerate(said.constraints) if c.order < 2 or c.linear]
@@ -123,7 +123,7 @@ def _hessians(r: Value, a: Value) -> Value:
     return column(*blocks) if blocks else zeros(0, nv * nv)
 
 
-def _refuse_given_directions(said: Said, free: list[int]) -> None:
+def _refuse_given_directions(said: ConstraintsInForce, free: list[int]) -> None:
     """Raises for a given reaction beside a row nonlinear in the accelerations: Gauss's minimum has Aᵀλ + r_aᵀμ alone."""
     names = [c.name for c in said.constraints if c.reaction is not None]
     if not (free and names):
@@ -136,14 +136,14 @@ def _refuse_given_directions(said: Said, free: list[int]) -> None:
     )
 
 
-def _directions(said: Said, kin: Kinematics, linear: list[int], A: Value) -> Value:
+def _directions(said: ConstraintsInForce, kin: Kinematics, linear: list[int], A: Value) -> Value:
     directed = [(k, said.reactions[i]) for k, i in enumerate(linear) if said.reactions[i] is not None]
     W_t = scatter([([k], kin.lower.column(W or ()).T) for k, W in directed], *A.shape)
     ideal = [k for k in range(len(linear)) if k not in {k for k, _ in directed}]
     return (W_t + scatter([([k], A[k, :]) for k in ideal], *A.shape)).T
 
 
-def _row_rates(said: Said, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]) -> Value:
+def _row_rates(said: ConstraintsInForce, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]) -> Value:
     """(Wᵀv)_k, written as −f|_{v=0} where the two agree on the constraint."""
     rates = W.T @ kin.v
     at_rest = substitute(f1, [kin.v], [zeros(kin.v.numel())])

@@ -37,7 +37,7 @@ def unrolled(
     velocities = [k for k, unknown in enumerate(order) if unknown < n]
     x, pivots = eliminated(K[list(order), list(order)], column(r, s)[list(order), :], velocities)
     shares = (PIVOT if unknown < n else pivot for unknown in order)
-    margins = [p.left - share * p.size for p, share in zip(pivots, shares, strict=True)]
+    margins = [p.value - share * p.size for p, share in zip(pivots, shares, strict=True)]
     x = x[[position for _, position in sorted((unknown, k) for k, unknown in enumerate(order))], :]
     margin = where_finite(x, smallest(margins), -float(Status.NOT_FINITE)) if checked else smallest(margins)
     return x[:n, :], -x[n:, :], margin

@@ -320,7 +320,9 @@ class DesignSearch:
 
     def _stop_if_interrupted(self, x: Array) -> None:
         sizes = np.array([u.size for u in self.unknowns])
-        if self.watch.heard(self.value(self.goal, np.clip(x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T))):
+        if self.watch.stops_after(
+            self.value(self.goal, np.clip(x * sizes, *np.array([(u.low, u.high) for u in self.unknowns]).T))
+        ):
             raise StopIteration
 
     def _stationary(self, theta: Array, scale: float) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from appell.backends import Call, choose_backend, recipe_for
-from appell.backends.cuda.device import lies_there, on_device
+from appell.backends.cuda.device import is_on_gpu, on_device
 from appell.errors import ModelError
 from appell.graph.casadi_functions import casadi_function
 from appell.graph.fn import Fn
@@ -117,7 +117,7 @@ class TreeDynamics(FrameMotion):
             compile_all([recipe_for(key, partial(self.function, question)) for question, key in keys.items() if key])
 
     def _answer(self, question: str, *arrays: ArrayLike, out: Array | None = None) -> tuple[Array, ...]:
-        if any(map(lies_there, arrays)):
+        if any(map(is_on_gpu, arrays)):
             fn = self.function(question)
             return on_device(fn, arrays, out=out, limbs=partial(limbs_of, self.layout, fn))
         return answer(self._call(question), *arrays, out=out)

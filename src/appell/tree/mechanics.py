@@ -96,8 +96,10 @@ class TreeMechanics(Mechanics):
             kin.lower.column([*system._expressions(), *faces])
             system.tree.refuse_massless()
         balls = [[system.coordinates.index(q) for q in ball.coordinates] for ball in system.quaternions]
-        moved = take(kin.qd, range(kin.own))
-        rate = make_fn("rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (moved, (kin.own,))})
+        moved = take(kin.qd, range(kin.coordinate_count))
+        rate = make_fn(
+            "rate", {"q": (kin.q, (system.nq,)), "v": (kin.v, (system.nv,))}, {"qd": (moved, (kin.coordinate_count,))}
+        )
         q = np.array([inputs[0] for inputs, _ in finite_samples(rate, count=6, quaternions=balls)])
         nodes = system.tree.nodes
         q[:, [node.iq + k for node in nodes for k in node.kind.lengths]] *= size_of(nodes)

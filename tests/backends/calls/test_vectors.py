@@ -188,7 +188,7 @@ def test_small_batches_do_not_wait_for_a_compiler():
     call = c_function(compile_c([fn]), fn)
     q = data(LEAST)[0]
     one = call.crossing(lambda q, out=None: "handed on", kept=1, bare=True, batches=True)
-    assert one is not None and one(q) == "handed on" and not call.many.args[1].built
+    assert one is not None and one(q) == "handed on" and not call.batch_function.args[1].built
     right = np.array([one(x) for x in q])
     call.batch(np.tile(q, (lane_module.BATCH_WORTH_COMPILING, 1)))
     room = np.empty_like(right)

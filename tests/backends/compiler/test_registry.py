@@ -50,7 +50,7 @@ def test_lanes_and_loops_of_it(nothing_else):
     states = data(2000)
     for a, b in zip(call.batch(*states), vm_function(fn).batch(*states), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
-    assert call.many.args[1].built["double"] is not None  # type: ignore[union-attr]
+    assert call.batch_function.args[1].built["double"] is not None  # type: ignore[union-attr]
     x = ap.coordinates("x")
     motion = ap.simulate(ap.System([x], x.d**2 / 2, x**2 / 2), {x: 1.0}, 1.0, backend="c")
     np.testing.assert_allclose(motion[x][-1], np.cos(1.0), rtol=1e-9)

@@ -8,7 +8,7 @@ from tests.backends.cuda.cuda_text import call_kernel, on_host, to_ptx
 import appell as ap
 from appell import zoo
 from appell.backends.cuda.cuda_text import kernel_source
-from appell.backends.cuda.device import lies_there, reason_against
+from appell.backends.cuda.device import is_on_gpu, reason_against
 from appell.errors import BackendUnavailable
 from appell.graph.instructions import ARITY
 from appell.normal_form import normal_form
@@ -78,4 +78,4 @@ def test_every_operation_has_a_text():
 def test_without_a_gpu_the_reason_is_said():
     with pytest.raises(BackendUnavailable, match=r"cuda.*(CuPy|GPU)"):
         ap.compile(zoo.ALL["skate"]().system, zoo.ALL["skate"]().parameters, backend="cuda")
-    assert not lies_there(np.zeros(3))
+    assert not is_on_gpu(np.zeros(3))

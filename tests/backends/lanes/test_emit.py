@@ -46,7 +46,7 @@ def test_every_operation(one_operation, at_once, lanes, monkeypatch):
     call = c_function(compile_c([fn]), fn)
     for (name, found), op in zip(zip(results, call.batch(x, y), strict=True), ARITY, strict=True):
         assert np.max(ulps(found, z[op])) <= 2, name
-    assert call.many.args[1].built["double"] is not None
+    assert call.batch_function.args[1].built["double"] is not None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -111,7 +111,7 @@ def test_nothing_is_written_or_read_beyond_the_batch(compiled, at_once):
     """States of fewer numbers than a vector has lanes are read and written in whole vectors, except the last."""
     call, _ = compiled
     q, p, A, t = data(64)
-    lanes = call.many.args[1]
+    lanes = call.batch_function.args[1]
     assert lanes.take(64, np.dtype(float))
     room = [np.full((64 + 4, *port.shape), 7.0) for port in call.fn.outputs]
     for n in range(1, 65):
@@ -149,14 +149,14 @@ def test_single_precision(compiled, at_once):
 def test_small_batches_do_not_wait_for_a_compiler(compiled):
     fn = model()
     call = c_function(compile_c([fn]), fn)
-    lanes = call.many.args[1]
+    lanes = call.batch_function.args[1]
     call.batch(*data(100))
     assert isinstance(lanes, Lanes) and not lanes.built
     call.batch(*data(lane_module.BATCH_WORTH_COMPILING))
     assert lanes.built and not lanes.take(2 * lanes_here("double") - 1, np.dtype(float))
     assert lanes.take(2 * lanes_here("double"), np.dtype(float))
     exact = c_function(compile_c([fn], optimise="exact"), fn)
-    assert exact.many.args[1] is None
+    assert exact.batch_function.args[1] is None
 
 
 @pytest.mark.parametrize("piece", [1, 13, 10**6])

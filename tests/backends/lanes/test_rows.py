@@ -122,7 +122,7 @@ def test_vectors_of_every_length(lanes, monkeypatch):
     call, right = c_function(compile_c([fn]), fn), vm_function(fn)
     for n in SIZES:
         agree(call.batch(*data(n)), right.batch(*data(n)))
-    assert call.many.args[1].built["double"] is not None
+    assert call.batch_function.args[1].built["double"] is not None
 
 
 def test_values_are_kept_once_and_constants_not_at_all():
@@ -161,7 +161,7 @@ def test_states_of_one_phase_together(lanes, monkeypatch):
             call.batch(q, r, out=out)
             agree(out, expected)
             assert all((room[:shift] == 7).all() and (room[-8:] == 7).all() for room in rooms)
-    assert call.many.args[1].built["double"] is not None
+    assert call.batch_function.args[1].built["double"] is not None
 
 
 def test_nearest_results_come_first_and_fewer_values_wait():

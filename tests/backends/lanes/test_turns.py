@@ -53,7 +53,7 @@ def test_the_same_numbers_at_every_batch_size(lanes, dtype, monkeypatch):
     for n in (1, lanes, 2 * lanes, 2 * lanes + 1, 5 * lanes - 1, lanes**2, 2 * lanes**2 + lanes + 3, 200):
         for found, expected in zip(call.batch(*states(n), dtype=dtype), right.batch(*states(n)), strict=True):
             np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-    assert len(call.many.args[1].built) == 1 and None not in call.many.args[1].built.values()
+    assert len(call.batch_function.args[1].built) == 1 and None not in call.batch_function.args[1].built.values()
 
 
 def test_strange_angles_spoil_no_other_state(monkeypatch):

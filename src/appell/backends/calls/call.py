@@ -48,7 +48,7 @@ class Call:
 
     fn: Signature
     buffers: Callable[[], Buffers]
-    many: Callable[[Batch, np.dtype, Results], None] | None = None
+    batch_function: Callable[[Batch, np.dtype, Results], None] | None = None
     crossing: Callable[..., Callable[..., Any] | None] = no_crossing
 
     @staticmethod
@@ -110,10 +110,10 @@ class Call:
             raise ModelError(f"'{self.fn.name}' computes in float64 or float32, not in {kind}")
         batch = batch_of(self.fn, checked(self.fn, arrays), kind)
         results = results_of(self.fn, batch, kind, out)
-        if self.many is None:
+        if self.batch_function is None:
             _one_by_one(self.fn, self.buffers(), batch, results)
         else:
-            self.many(batch, kind, results)
+            self.batch_function(batch, kind, results)
         return results
 
 

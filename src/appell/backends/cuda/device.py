@@ -67,7 +67,7 @@ def compiled_densely(source: str, name: str, up_to: int = REGISTERS_PER_THREAD +
     return compiled(source, name, f"--maxrregcount={REGISTERS_PER_THREAD}") if slightly_more else kernel
 
 
-def lies_there(array: Any) -> bool:
+def is_on_gpu(array: Any) -> bool:
     """Whether an array is in GPU memory."""
     return hasattr(array, "__cuda_array_interface__")
 
@@ -95,7 +95,7 @@ def on_device(
         sizes = ", ".join(f"{name}: {count}" for name, count in counts.items())
         raise ModelError(f"the inputs of '{fn.name}' must share one batch size ({sizes})")
     n = next(iter(counts.values()), 1)
-    results = tuple(_room(cp, port, n, kind, out) for port in fn.outputs)
+    results = tuple(_result_array(cp, port, n, kind, out) for port in fn.outputs)
     if n:
         launch(fn, kind, n, device_arrays, results, limbs)
     return results if counts else tuple(result[0] for result in results)
@@ -163,11 +163,11 @@ def _numbers(cp: Any, array: Any, port: Port, kind: np.dtype) -> Any:
     return cp.ascontiguousarray(array, dtype=kind)
 
 
-def _room(cp: Any, port: Port, n: int, kind: np.dtype, out: Any) -> Any:
+def _result_array(cp: Any, port: Port, n: int, kind: np.dtype, out: Any) -> Any:
     shape = (n, *port.shape)
     if out is None:
         return cp.empty(shape, kind)
-    fits = lies_there(out) and (tuple(out.shape), np.dtype(out.dtype)) == (shape, kind)
+    fits = is_on_gpu(out) and (tuple(out.shape), np.dtype(out.dtype)) == (shape, kind)
     if not (fits and cp.asarray(out).flags.c_contiguous):
         raise ModelError(f"out= for '{port.name}' must be an array on the device, contiguous, of shape {shape} and type {kind}")
     return cp.asarray(out)
@@ -183,7 +183,7 @@ def cuda_function(fn: Fn) -> Call:
         for result, device_result in zip(results, on_device(fn, batch.arrays, dtype=kind), strict=True):
             result[...] = device_result.get()
 
-    return replace(Call.of(fn, one), many=many)
+    return replace(Call.of(fn, one), batch_function=many)
 
 
-__all__ = ["compiled", "compiled_densely", "cuda_function", "launch", "lies_there", "on_device", "reason_against", "xp"]
+__all__ = ["compiled", "compiled_densely", "cuda_function", "is_on_gpu", "launch", "on_device", "reason_against", "xp"]

@@ -59,13 +59,13 @@ class Packed:
 
     @property
     def outputs(self) -> tuple[Port, ...]:
-        return (Port("values", (len(self._place),)),)
+        return (Port("values", (len(self._value_index),)),)
 
     @cached_property
     def instructions(self) -> tuple[Instruction, ...]:
         """The instructions of `fn`, with other outputs."""
         body = (item for item in self.fn.instructions if item.op != "output")
-        outputs = (Instruction("output", -1, (value,), None, 0, index) for value, index in self._place.items())
+        outputs = (Instruction("output", -1, (value,), None, 0, index) for value, index in self._value_index.items())
         return (*body, *outputs)
 
     @cached_property
@@ -82,7 +82,7 @@ class Packed:
         return {item.out: item.value for item in self.fn.instructions if item.op == "const" and item.value is not None}
 
     @cached_property
-    def _place(self) -> dict[int, int]:
+    def _value_index(self) -> dict[int, int]:
         """Value → its index in `values`: by growing upper left corners of matrices; for M, body after body."""
         shells: dict[int, tuple[int, int]] = {}
         for port, row in zip(self.fn.outputs, self._rows, strict=True):
@@ -102,7 +102,7 @@ class Packed:
 
     def layout(self, lanes: int) -> LaneLayout:
         """How every output is written; constants inside squares are placed after the values."""
-        index_of, distance = dict(self._place), self._apart(lanes)
+        index_of, distance = dict(self._value_index), self._apart(lanes)
         phases = range(lanes if distance else 1)
         outputs = tuple(tuple(tuple(self._segments(row, lanes, phase, index_of)) for phase in phases) for row in self._rows)
         constants = {index_of[value]: number for value, number in self._constant.items() if value in index_of}
