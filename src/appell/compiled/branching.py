@@ -151,16 +151,17 @@ def branches_of(run: Run) -> TimeBranches | None:
     return TimeBranches(inner, index, breaks, None if schedule is None else schedule.shifted(index))
 
 
-def branch_times(breaks: Array, span: tuple[float, float], t: Array) -> Array:
+def branch_times(breaks: Array, span: tuple[float, float], t: Array, precedes: NDArray[np.bool_]) -> Array:
     """For each sample a time inside its interval between two breaks, (k,).
 
-    breaks: (n,) breaks passed between the ends of `span`, in order. Of several samples at a break, only the last follows it.
+    breaks: (n,) breaks passed between the ends of `span`, in order. precedes: (k,) samples that come before a break at
+    their time; the others follow it.
     """
     direction = 1.0 if span[1] >= span[0] else -1.0
     edges = np.concatenate([[span[0]], breaks, [span[1]]])
-    intervals = np.searchsorted(direction * breaks, direction * t, side="right")
-    earlier = np.flatnonzero(np.diff(t) == 0)
-    intervals[earlier] = np.searchsorted(direction * breaks, direction * t[earlier], side="left")
+    before = np.searchsorted(direction * breaks, direction * t, side="left")
+    after = np.searchsorted(direction * breaks, direction * t, side="right")
+    intervals = np.where(precedes, before, after)
     return inside(edges[intervals], edges[intervals + 1])
 
 

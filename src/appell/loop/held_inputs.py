@@ -2,7 +2,7 @@
 
     p_u(t) = u_k        t_k <= t < t_k+1                                                        (zero-order hold)
 
-Of several samples of a motion at one time t_k, all but the last precede the reading.
+Of several samples of a run at one time t_k, all but the last precede the reading; times that are asked for follow it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ class Readings:
     def __repr__(self) -> str:
         return f"<{len(self)} readings of {', '.join(map(str, self.inputs))}>"
 
-    def parameters_at(self, t: Array) -> Array:
+    def parameters_at(self, t: Array, precedes: NDArray[np.bool_] | None = None) -> Array:
         """All parameters at the samples of a motion, (k, parameters)."""
-        return self.parameters_of(last_change(self.t, t))
+        return self.parameters_of(last_change(self.t, t, precedes))
 
     def parameters_of(self, which: Any) -> Array:
         """All parameters at the readings numbered `which`, (k, parameters)."""
@@ -98,12 +98,16 @@ class HeldRun(Run):
         return solve
 
 
-def last_change(changes: Array, t: Array) -> NDArray[np.int_]:
-    """Index of the last change at or before each sample, (k,); of samples at the time of a change, only the last follows it."""
-    indices = np.searchsorted(changes, t, side="right") - 1
-    earlier = np.flatnonzero(np.diff(t) == 0)
-    indices[earlier] = np.searchsorted(changes, t[earlier], side="left") - 1
-    return np.maximum(indices, 0)
+def last_change(changes: Array, t: Array, precedes: NDArray[np.bool_] | None = None) -> NDArray[np.int_]:
+    """Index of the last change at or before each sample, (k,); precedes: samples that come before a change at their time."""
+    before = np.searchsorted(changes, t, side="left") - 1
+    after = np.searchsorted(changes, t, side="right") - 1
+    return np.maximum(np.where(repeated(t) if precedes is None else precedes, before, after), 0)
 
 
-__all__ = ["HeldRun", "Readings", "last_change"]
+def repeated(t: Array) -> NDArray[np.bool_]:
+    """All but the last of several samples of a run at one time, (k,): those that come before an event at that time."""
+    return np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
+
+
+__all__ = ["HeldRun", "Readings", "last_change", "repeated"]

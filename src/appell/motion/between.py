@@ -33,7 +33,7 @@ def interpolated(motion: LoadedMotion, times: Any) -> Any:
         raise ModelError(f"t = {requested[outside][0]:.17g} is outside the samples from {t[0]:.17g} to {t[-1]:.17g} s")
     i = np.clip(np.searchsorted(t * sign, requested * sign, side="right") - 1, 0, len(t) - 2)  # the later of two samples at t
     h = t[i + 1] - t[i]
-    theta = np.divide(requested - t[i], h, out=np.zeros_like(requested), where=h != 0)
+    theta = np.divide(requested - t[i], h, out=np.ones_like(requested), where=h != 0)  # an event at the end
     _refuse_events(motion, i, theta)
     points, difference, share = _IntervalPoints(i, h, theta), 0.0, 0.0
     symbols = {str(x.attrs["symbol"]): x.values for x in motion.dataset.variables.values() if "symbol" in x.attrs}

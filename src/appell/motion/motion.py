@@ -19,7 +19,7 @@ from appell.compiled.branching import TimeBranches, branch_times, branches_of
 from appell.errors import ModelError, Status
 from appell.jets import DerivedJet, Jet, expression
 from appell.jets import t as time
-from appell.loop.held_inputs import HeldRun, Readings
+from appell.loop.held_inputs import HeldRun, Readings, last_change, repeated
 from appell.model import Friction
 from appell.model.units import Dimensions
 from appell.modes.events import EVENT, Impact, impacts
@@ -64,8 +64,9 @@ class Motion(OfSystem):
     modes: (time, s; mode of faces and frictions from then on, `appell.modes.mode.Mode`).
     lost: (k,) work dissipated by friction, J; computed on demand if it is not given.
     readings: the outputs of a control, and their times.
-    breaks: (n,) times at which forces or constraints jump or have a kink in time, s, in the order of the run. Of two samples at
-        one of them, the first is before it.
+    breaks: (n,) times at which forces or constraints jump or have a kink in time, s, in the order of the run.
+    precedes: (k,) samples that are states before an event at their time (an impact, a reset, a change of mode, a reading, a
+        break); unless given, all but the last of several samples at one time. States that `at` is asked for follow it.
     reset_states: states before and after each reset, in the order of time, `appell.simulate.loop.reset_maps.ResetState`.
     notes: remarks for the reader, each a `Note` (a str with .time, .kind, .constraints); those of the run come first.
     doubts: reasons not to trust the motion; `ok` is False if there are any.
@@ -93,6 +94,7 @@ class Motion(OfSystem):
     lost: Array | None = None
     readings: Readings | None = None
     breaks: Array = field(default_factory=lambda: np.zeros(0))
+    precedes: NDArray[np.bool_] | None = None
     reset_states: tuple[Any, ...] = ()
     notes: tuple[Note, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -238,7 +240,8 @@ class Motion(OfSystem):
     def _solved(self) -> tuple[Array, ...]:
         """Accelerations, and the multipliers of the constraints, of the faces, and of the frictions if there are any."""
         if self.system.frictions:
-            return accelerations_along(self._evaluator, self.modes, self.t, self.q, self.v, self._sample_parameters)
+            which = last_change(np.array([time for time, _ in self.modes]), self.t, self._precedes)
+            return accelerations_along(self._evaluator, self.modes, self.t, self.q, self.v, self._sample_parameters, which)
         return solved(self, self._run_at)
 
     def _evaluate(self, *names: str) -> Mapping[str, Array]:
@@ -252,10 +255,15 @@ class Motion(OfSystem):
     @cached_property
     def _sample_parameters(self) -> Array | None:
         """All parameters of the evaluator at each sample, (k, parameters); None if they are those of the run."""
-        p = None if self.readings is None else self.readings.parameters_at(self.t)
+        p = None if self.readings is None else self.readings.parameters_at(self.t, self._precedes)
         if self._branches is None:
             return p
-        return self._branches.parameters(self.run.p if p is None else p, branch_times(self.breaks, self._ends, self.t))
+        times = branch_times(self.breaks, self._ends, self.t, self._precedes)
+        return self._branches.parameters(self.run.p if p is None else p, times)
+
+    @property
+    def _precedes(self) -> NDArray[np.bool_]:
+        return repeated(self.t) if self.precedes is None else self.precedes
 
     @cached_property
     def _branches(self) -> TimeBranches | None:
@@ -283,7 +291,7 @@ class Motion(OfSystem):
         t, q, v = np.concatenate([[t0], self.t]), np.vstack([q0, self.q]), np.vstack([v0, self.v])
         run, p = self._evaluator, self.run.p
         if self._branches is not None:
-            p = self._branches.parameters(p, float(branch_times(self.breaks, self._ends, np.array([t0]))[0]))
+            p = self._branches.parameters(p, float(branch_times(self.breaks, self._ends, np.array([t0]), np.array([False]))[0]))
         run = run if self._sample_parameters is None else HeldRun.of(run, np.vstack([p, self._sample_parameters]))
         return run.evaluate(t, q, v, ("T", "V", "H"))
 
@@ -333,15 +341,19 @@ class Motion(OfSystem):
     def at(self, times: ArrayLike) -> Motion:
         """The motion at other times within the run, s; one time or several, in any order.
 
-        At an impact or a reset it is the state after it. Of a motion whose steps were not kept (`keep=`, `times=`) the steps
-        are repeated from the state before, and within rounding of an impact either side may come out.
+        At an impact, a reset or a change of mode it is the state after it, whatever other times are asked for. Of a motion
+        whose steps were not kept (`keep=`, `times=`) the steps are repeated from the state before, and within rounding of an
+        impact either side may come out.
         """
         first, last = self._ends
         times = times_within(times, first, last, self.status)
         order = np.argsort(times if last >= first else -times, kind="stable")
         inverse = np.argsort(order)
         q, v, work = (np.asarray(z)[inverse] for z in self._sampler(times[order]))
-        return replace(self, t=times, q=q, v=v, work=work, lost=None, origin=self._origin, span=(first, last))
+        settled = np.zeros(len(times), dtype=bool)
+        return replace(
+            self, t=times, q=q, v=v, work=work, lost=None, precedes=settled, origin=self._origin, span=(first, last)
+        )
 
     @property
     def _sampler(self) -> Callable[[Array], tuple[Array, Array, Array]]:

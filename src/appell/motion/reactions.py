@@ -32,7 +32,7 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
     t, q, v = motion.t, motion.q, motion.v
     rows, faces = len(motion.system.constraints), len(motion.system.unilateral)
     a, lam, face_lam = np.empty_like(v), np.empty((len(t), rows)), np.zeros((len(t), faces))
-    settled = _last_of_instant(t)
+    settled = _last_of_instant(t, motion._precedes)
     for contacts, samples in _modes(motion):
         samples = samples[settled[samples] == samples]
         if not len(samples):
@@ -56,9 +56,9 @@ def solved(motion: Motion, run_at: Callable[[tuple[int, ...], Any], Run]) -> tup
     return a, lam, face_lam
 
 
-def _last_of_instant(t: Array) -> NDArray[np.intp]:
+def _last_of_instant(t: Array, precedes: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The index of each sample, (k,); between the first and the last sample of one instant, the index of the last."""
-    settled, coincides = np.arange(len(t)), np.diff(t) == 0
+    settled, coincides = np.arange(len(t)), precedes[:-1]
     for i in np.flatnonzero(coincides[:-1] & coincides[1:])[::-1] + 1:
         settled[i] = settled[i + 1]
     return settled
@@ -76,7 +76,7 @@ def _by_least_norm(motion: Motion, run: Run, contacts: tuple[int, ...], samples:
 def _modes(motion: Motion) -> list[tuple[tuple[int, ...], Any]]:
     """Sets of faces in contact, each with the samples at which it holds."""
     changes = motion.contacts or ((-np.inf, ()),)
-    interval = last_change(np.array([time for time, _ in changes]), motion.t)
+    interval = last_change(np.array([time for time, _ in changes]), motion.t, motion._precedes)
     sets = sorted({contacts for _, contacts in changes})
     modes = [(c, np.flatnonzero([changes[k][1] == c for k in interval])) for c in sets]
     return [(contacts, samples) for contacts, samples in modes if len(samples)]

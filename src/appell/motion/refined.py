@@ -28,7 +28,7 @@ def refined(motion: Motion, points: int) -> Motion:
     states = {name: getattr(fine, name).copy() for name in ("q", "v", "work")}
     for name, values in states.items():
         values[np.append(0, np.cumsum(counts))] = getattr(motion, name)  # keeps both samples at an impact
-    return replace(fine, **states, lost=None)
+    return replace(fine, **states, lost=None, precedes=None)
 
 
 __all__ = ["refined"]

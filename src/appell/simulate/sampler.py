@@ -26,12 +26,14 @@ Array = NDArray[np.float64]
 
 
 def unpack(
-    run: Run, flow: Flow, t: Array, z: Array, readings: Readings | None = None, start: Array | None = None
-) -> tuple[Array, Array, Array]:
-    """(q, v, work) of states z, (k, nz); start: the first of a run, (nz,), whose w need not be 0 (`normal_form.conserving`)."""
+    run: Run, flow: Flow, t: Array, z: Array, readings: Readings | None = None, start: Array | None = None,
+    precedes: NDArray[np.bool_] | None = None,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """(q, v, work) of states z, (k, nz); start: the first of a run, (nz,), whose w need not be 0 (`normal_form.conserving`);
+    precedes: see `Motion.precedes`."""
     work = z[:, -1] - (0.0 if start is None else start[-1]) if flow.has_work else np.zeros(len(z))
     if readings is not None:
-        work += readings.work[last_change(readings.t, t)]
+        work += readings.work[last_change(readings.t, t, precedes)]
     return z[:, : flow.nq].copy(), velocities(run, flow, t, z), work
 
 
@@ -87,7 +89,8 @@ class Sampler:
     def __call__(self, times: Array) -> tuple[Array, Array, Array]:
         """(q, v, work) at times inside the run, in any order."""
         times = np.asarray(times, dtype=float)
-        return unpack(self.run, self.prepared.flow, times, self.states(times), self.readings, self.task.z0)
+        settled = np.zeros(len(times), dtype=bool)  # states are those after an event
+        return unpack(self.run, self.prepared.flow, times, self.states(times), self.readings, self.task.z0, settled)
 
     def states(self, times: Array) -> Array:
         """z at times inside the run, in any order, (k, nz)."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.backends import backend_named
+from appell.loop.held_inputs import last_change
 from appell.modes.mode import SLIP, Mode
 from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.friction_layout import FrictionLayout
@@ -37,7 +38,7 @@ def accelerations_along(
         return tuple(  # type: ignore[return-value]
             np.full((k, n), nan) for n in (v.shape[1], layout.m, layout.faces, sum(layout.parts))
         )
-    which = modes_at([time for time, _ in modes], t) if which is None else which
+    which = last_change(np.array([time for time, _ in modes]), t) if which is None else which
     data = np.array([mode.data(layout) for _, mode in modes])[which]
     z = np.hstack([q, v, np.zeros((len(t), functions.flow.nz - q.shape[1] - v.shape[1]))])
     parameters = np.broadcast_to(run.p, (len(t), len(run.p))) if p is None else p
@@ -78,13 +79,6 @@ def _stopped(layout: FrictionLayout, modes: Sequence[Mode], numbers: NDArray[np.
             fixed = mode.frictions[i]._replace(u=tuple((direction / np.linalg.norm(direction)).tolist()), fixed=True)
             fixed_modes[k] = replace(mode, frictions=(*mode.frictions[:i], fixed, *mode.frictions[i + 1 :]))
     return fixed_modes
-
-
-def modes_at(changes: Sequence[float], t: Array) -> NDArray[np.intp]:
-    """The number of the mode at each sample; of several samples at one time, only the last is after the change of mode."""
-    repeated = np.append(t[1:] == t[:-1], False) if len(t) else np.zeros(0, dtype=bool)
-    numbers = np.searchsorted(changes, t, side="right") - 1
-    return np.clip(np.where(repeated, np.searchsorted(changes, t, side="left") - 1, numbers), 0, None)
 
 
 def guard_data_of(run: Any) -> Callable[[Array, Array, Array], dict[str, Array]]:
