@@ -45,13 +45,13 @@ def doubt_energies(run: Run, inputs: Inputs, order: Order, results: Results, thr
     """Adds to the message of each finished run whether it failed to conserve energy."""
     if (order.step is None and not may_be_steep(run.system)) or not _keeps_energy(run):
         return
-    good = results.as_asked
+    good = results.as_requested
     chosen: Any = slice(None) if good.all() else np.flatnonzero(good)
     fraction = _energy_changes(run, inputs, order, results, chosen, threads)
     changed = np.flatnonzero((fraction > FIXED_STEP_BALANCE) & ~doubtful(results.message)[chosen])
     for k, size in zip(changed if good.all() else chosen[changed], fraction[changed], strict=True):
         reason = f"its energy changed by {size:.2g} of the energies: {_remedy(order)}"
-        results.tell(k, doubted(STATUS_TEXT[Status.OK], [reason]))
+        results.set_message(k, doubted(STATUS_TEXT[Status.OK], [reason]))
     if len(changed):
         with_steps = "" if order.step is None else f" in steps of {order.step:g} s"
         warn(f"{len(changed)} of {len(results.status)} runs{with_steps} did not keep their energy; see motions['message']")

@@ -58,7 +58,7 @@ class Results:
         self.status = np.full(runs, int(Status.CANCELLED), np.int32)
         # one text for all until one differs: an object for each run would cost more than all numbers of a short run
         self._message = np.broadcast_to(np.array(STATUS_TEXT[Status.OK], dtype=object), runs)
-        self._telling = Lock()
+        self._message_lock = Lock()
         self.t, self.z = np.full(runs, np.nan), np.full((runs, nz), np.nan)
         self.rows = np.full((runs, kept.rows if several_states else 0, nz), np.nan)
         self.row_times = np.full((runs, kept.rows if kept.section else 0), np.nan)
@@ -69,15 +69,15 @@ class Results:
         """(runs,) the message of each run."""
         return self._message
 
-    def tell(self, runs: Any, text: str) -> None:
+    def set_message(self, runs: Any, text: str) -> None:
         """Sets the message of one or several runs."""
-        with self._telling:
+        with self._message_lock:
             if not self._message.flags.writeable:
                 self._message = self._message.copy()
             self._message[runs] = text
 
     @property
-    def as_asked(self) -> NDArray[np.bool_]:
+    def as_requested(self) -> NDArray[np.bool_]:
         """(runs,) whether each reached its end, or a requested stop."""
         return reached(self.status)
 

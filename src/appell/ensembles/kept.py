@@ -40,7 +40,7 @@ class Kept:
         return self.reductions if self.section is None else {"section": self.section}
 
     @property
-    def wanted(self) -> list[Reduction]:
+    def all_reductions(self) -> list[Reduction]:
         """The reductions, or the section."""
         return list(self.named.values())
 

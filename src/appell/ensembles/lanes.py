@@ -82,7 +82,7 @@ def _jump_in_time(branches: TimeBranches, order: Order) -> str | None:
         return f"a branch is decided by {branches.breaks.located[0]}, whose zeros are looked for"
     if branches.depends("g", "f0", "f1"):
         return "a constraint jumps or bends with time"
-    balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
+    balance = any(part.accumulator == "energy" for reduction in order.kept.all_reductions for part in parts_of(reduction))
     return "the potential jumps with time" if balance and branches.depends("V") else None
 
 
@@ -97,7 +97,7 @@ def stops_of(branches: TimeBranches | None, order: Order) -> Stops | None:
 
 def lanes_flow(run: Run, order: Order) -> Flow:
     """The flow that the lanes integrate; it includes the work of forces only if the energy balance needs it."""
-    balance = any(part.accumulator == "energy" for reduction in order.kept.wanted for part in parts_of(reduction))
+    balance = any(part.accumulator == "energy" for reduction in order.kept.all_reductions for part in parts_of(reduction))
     walls = True if run.system.unilateral else None  # impacts do work
     return flow(run.numeric_form, run.policies, work=walls if balance else False)
 
@@ -113,7 +113,7 @@ def bends_of(run: Run, motion: Flow) -> Fn | None:
 
 def watch_of(run: Run, motion: Flow, kept: Kept) -> Watch | None:
     """The expressions that the reductions of an ensemble need."""
-    parts = [part for reduction in kept.wanted for part in parts_of(reduction)]
+    parts = [part for reduction in kept.all_reductions for part in parts_of(reduction)]
     if not parts:
         return None
     state = FlowState.full(run.form, motion.has_work)
@@ -148,18 +148,18 @@ class _Expressions:
 
     def __init__(self, run: Run, motion: Flow, state: FlowState):
         self.run, self.motion, self.state = run, motion, state
-        self.known: dict[Any, int] = {}
+        self.first_numbers: dict[Any, int] = {}
         self.values: list[Value] = []
         self.size, self.slopes = 0, False
 
     def first_number(self, part: ReductionPart) -> int:
         """The index of the first number of a part."""
         key = part.accumulator if part.expression is None else part.expression
-        if key not in self.known:
-            self.known[key] = self.size
+        if key not in self.first_numbers:
+            self.first_numbers[key] = self.size
             self.values.append(self._observed(part))
             self.size += ACCUMULATORS[part.accumulator].width
-        return self.known[key]
+        return self.first_numbers[key]
 
     def _observed(self, part: ReductionPart) -> Value:
         """The graph expression of a part; energies for one without an expression."""
@@ -196,7 +196,7 @@ class Ensemble:
         self.motion, self.origin = lanes_flow(run, order), order.origin
         self.watch = watch_of(run, self.motion, order.kept)
         self.library = self.load(run, order)
-        self.alive: list[Any] = []  # arrays that the struct points to
+        self.pointed_to: list[Any] = []  # arrays that the struct points to
         runs, nz = inputs.runs, self.motion.nz
         z0 = inputs.states
         if z0.shape[1] < nz:
@@ -214,9 +214,9 @@ class Ensemble:
     def _struct(self, inputs: Inputs, order: Order, chosen: NDArray[np.int64], z0: Array) -> Any:
         """The C struct of the runs `chosen`, whose states are z0 (runs, nz)."""
         job, kept = self.library.ffi.new("appell_many *"), order.kept
-        self.whole = len(chosen) == inputs.runs
+        self.all_runs = len(chosen) == inputs.runs
         job.n, job.z0 = len(chosen), self._pointer(z0)
-        if not self.whole:
+        if not self.all_runs:
             job.order = self._pointer(chosen, "int64_t[]")
         job.p, job.p_stride = self._pointer(inputs.p), inputs.p.shape[1] if inputs.p.ndim == 2 else 0
         job.t0, job.t_end, job.end_stride = order.t0, self._pointer(order.ends), int(len(order.ends) > 1)
@@ -253,7 +253,7 @@ class Ensemble:
     def _pointer(self, array: NDArray[Any], kind: str = "double[]") -> Any:
         """A pointer to an array, which is kept alive; kind: of its C type."""
         array = np.ascontiguousarray(array, np.float64 if kind == "double[]" else None)
-        self.alive.append(array)
+        self.pointed_to.append(array)
         return self.library.ffi.from_buffer(kind, array)
 
     def work(self) -> None:
@@ -269,7 +269,7 @@ class Ensemble:
         return self.struct.done
 
     @property
-    def handed(self) -> NDArray[np.bool_]:
+    def handed_over(self) -> NDArray[np.bool_]:
         """(runs,) whether each was handed over, to be made by itself."""
         return self.status == HANDED
 

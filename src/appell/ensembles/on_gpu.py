@@ -39,8 +39,8 @@ class OnGpu(Ensemble):
 
     def load(self, run: Run, order: Order) -> Any:
         """The kernel, compiled once; returned is `ffi` for the struct."""
-        self.there: list[tuple[NDArray[Any], Any]] = []  # (array on the host, its copy on the device)
-        self.halted, self.whole = False, False
+        self.device_copies: list[tuple[NDArray[Any], Any]] = []  # (array on the host, its copy on the device)
+        self.halted, self.all_runs = False, False
         stops = stops_of(self.branches, order)
         key = (order.method, order.scalar, self.watch and self.watch.key, stops and stops.columns)
         kernels = kept_in(self.motion, "gpu")
@@ -62,16 +62,16 @@ class OnGpu(Ensemble):
                 f"the GPU has {free / 1e9:.2g} GB left, and {array.nbytes / 1e9:.2g} GB more are asked for: keep less of each"
                 " run, or make fewer runs at a time"
             )
-        blank = array.size and self.whole and any(array is result for result in self._results())
+        blank = array.size and self.all_runs and any(array is result for result in self._results())
         on_device = cp.full(array.shape, array.flat[0], array.dtype) if blank else cp.asarray(array)
-        self.there.append((array, on_device))
+        self.device_copies.append((array, on_device))
         return self.library.ffi.cast(kind.replace("[]", " *"), on_device.data.ptr)
 
     def work(self) -> None:
         cp, ffi = xp(), self.library.ffi
         job = cp.asarray(np.frombuffer(ffi.buffer(self.struct), np.uint8))
         self.addresses = {name: job.data.ptr + ffi.offsetof("appell_many", name) for name in ("done", "stop")}
-        self.beside = cp.cuda.Stream(non_blocking=True)
+        self.copy_stream = cp.cuda.Stream(non_blocking=True)
         with cp.cuda.Stream(non_blocking=True) as stream:
             blocks = -(-int(self.struct.n) // RUNS_PER_BLOCK)
             most_blocks = BLOCKS_PER_MULTIPROCESSOR * cp.cuda.Device().attributes["MultiProcessorCount"]
@@ -88,7 +88,7 @@ class OnGpu(Ensemble):
             stream.synchronize()
             self.kernel_seconds = cp.cuda.get_elapsed_time(begin, end) * 1e-3
         results = self._results()
-        for on_host, on_device in self.there:
+        for on_host, on_device in self.device_copies:
             if on_host.size and any(on_host is result for result in results):
                 on_device.get(out=on_host)
 
@@ -102,7 +102,7 @@ class OnGpu(Ensemble):
     @property
     def done(self) -> int:
         """Number of finished runs, read while the kernel runs."""
-        if not hasattr(self, "beside"):  # the stream is made last, when the kernel is about to start
+        if not hasattr(self, "copy_stream"):  # the stream is made last, when the kernel is about to start
             return 0
         count = np.zeros(1, np.int64)
         self._copy(count.ctypes.data, self.addresses["done"], 8, 2)
@@ -112,8 +112,8 @@ class OnGpu(Ensemble):
         self._copy(self.addresses[name], value.ctypes.data, value.nbytes, 1)
 
     def _copy(self, target: int, source: int, size: int, kind: int) -> None:
-        xp().cuda.runtime.memcpyAsync(target, source, size, kind, self.beside.ptr)
-        self.beside.synchronize()
+        xp().cuda.runtime.memcpyAsync(target, source, size, kind, self.copy_stream.ptr)
+        self.copy_stream.synchronize()
 
 
 __all__ = ["OnGpu"]

@@ -72,10 +72,11 @@ class Order:
         end, method, times = self.end_of(run), self.method_alone, self.kept.times
         if times is not None:
             times = times if times.ndim == 1 else times[run]
-        elif not self.kept.wanted and method not in (*STIFF, *CONSERVING):  # a second run confirms these at their own steps
+        elif not self.kept.all_reductions and method not in (*STIFF, *CONSERVING):
+            # stiff and conserving methods are confirmed by a second run at their own steps
             times = np.linspace(self.t0, end, STATES_JUDGED)
         return RunRequest(
             t0=self.t0, t_end=end, method=method, rtol=self.rtol, atol=self.atol, step=self.step, max_step=self.max_step,
-            max_steps=self.max_steps, corner=self.corner, times=times, keep_steps=bool(self.kept.wanted), stops=self.stops,
-            origin=self.origin,
+            max_steps=self.max_steps, corner=self.corner, times=times,
+            keep_steps=bool(self.kept.all_reductions), stops=self.stops, origin=self.origin,
         )  # fmt: skip

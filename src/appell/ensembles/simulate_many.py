@@ -151,7 +151,8 @@ def simulate_many(
     order = replace(order, stops=read_stops(model, stop))
     refuse_names(order.kept, model)
     refuse_ridges(model)
-    for part in (part for reduction in order.kept.wanted for part in parts_of(reduction) if part.expression is not None):
+    parts = (part for reduction in order.kept.all_reductions for part in parts_of(reduction))
+    for part in (part for part in parts if part.expression is not None):
         lowered(run, part.expression)  # refuses what cannot be evaluated
     within_budget(order.step, float(np.abs(order.ends - order.t0).max()), order.max_steps)
     refuse_too_large(starts, order, model.nq + model.nv)
@@ -162,7 +163,7 @@ def simulate_many(
     refused = refused_starts(run, order.t0, starts, order.atol)
     for k, reason in refused.items():
         results.status[k], results.t[k] = Status.REFUSED, order.t0
-        results.tell(k, reason)
+        results.set_message(k, reason)
         results.z[k] = np.concatenate([starts.q[k], starts.v[k]])
     todo = np.arange(starts.runs)
     if refused:
@@ -201,7 +202,7 @@ def _all_inputs(
 def _counted_from_origin(run: Run, order: Order) -> Order:
     """The order with times counted from an origin that leaves enough digits, if neither model nor results depend on time."""
     origin = origin_for(order.t0, order.ends - order.t0)
-    reduced = (part.expression for reduction in order.kept.wanted for part in parts_of(reduction))
+    reduced = (part.expression for reduction in order.kept.all_reductions for part in parts_of(reduction))
     expressions = [*reduced, *(stop.expression for stop in order.stops.values())]
     timeless = run.schedule is None and is_autonomous(run.system)
     return order.counted_from(origin) if origin and is_timeless(expressions) and timeless else order
@@ -272,7 +273,7 @@ def _make_runs(
         _take_finished(ensemble, inputs, order, results)
         remaining = todo[doubtful[todo]] if doubtful.any() else todo[:0]
         if ensemble.status.any():  # not all of them OK
-            remaining = np.union1d(np.flatnonzero(ensemble.handed), remaining)
+            remaining = np.union1d(np.flatnonzero(ensemble.handed_over), remaining)
         if completed and len(remaining):
             _one_by_one(run, inputs, order, results, remaining, threads, report, inputs.runs - len(remaining))
         path = GPU if order.gpu else "lanes"
@@ -298,10 +299,10 @@ def _take_finished(ensemble: Ensemble, inputs: Inputs, order: Order, results: Re
     for name, value in ensemble.reduced(order.kept, order.t0).items():
         results.values[name][made] = value[made]
     for k in map(int, np.flatnonzero(status) if all_made else np.flatnonzero(made & (status != Status.OK))):
-        results.tell(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
+        results.set_message(k, message_of(Status(int(status[k])), float(ensemble.t[k]), order.end_of(k), order))
     missed = ensemble.missed_tolerance(order)
     for k in np.flatnonzero(np.any([*missed.values()], axis=0) & (ensemble.status == Status.OK)) if missed else ():
-        results.tell(k, doubted(STATUS_TEXT[Status.OK], [doubt_of([name for name, runs in missed.items() if runs[k]])]))
+        results.set_message(k, doubted(STATUS_TEXT[Status.OK], [doubt_of([name for name, runs in missed.items() if runs[k]])]))
 
 
 def _runs_made(status: NDArray[np.int32]) -> tuple[Any, bool]:
@@ -329,7 +330,7 @@ def _one_by_one(
                 return
             results.t[k], results.z[k] = single.t, single.z
             if single.message != STATUS_TEXT[Status.OK]:
-                results.tell(k, single.message)
+                results.set_message(k, single.message)
             results.rows[k, : len(single.rows)] = single.rows
             results.row_times[k, : len(single.row_times)] = single.row_times
             for name, value in single.values.items():
@@ -346,9 +347,9 @@ def _set_messages(results: Results, order: Order) -> None:
     if not results.status.any():  # all are OK
         return
     undone = results.status == Status.CANCELLED
-    bad = results.status[~undone & ~results.as_asked]
+    bad = results.status[~undone & ~results.as_requested]
     if undone.any():
-        results.tell(undone, message_of(Status.CANCELLED, 0, 0, order))
+        results.set_message(undone, message_of(Status.CANCELLED, 0, 0, order))
         warn(f"stopped: {int((~undone).sum())} of {len(undone)} runs are done, the others have the status CANCELLED")
     elif len(bad):
         kinds = ", ".join(f"{int((bad == s).sum())} {Status(int(s)).name}" for s in np.unique(bad))

@@ -86,7 +86,7 @@ def _single_run(run: Run, order: Order, k: int, q: Array, v: Array, halt: Report
     n = run.form.nq + run.form.nv
     rows = trace.z_times[:, :n] if order.kept.times is not None else np.zeros((0, n))
     row_times, values, missed = np.zeros(0), dict[str, float](), list[str]()
-    if order.kept.wanted:
+    if order.kept.all_reductions:
         course = _course(started, trace, halt, order)
         if order.kept.section is not None:
             row_times, rows, missed = _points(course, order.kept.section, started, halt)

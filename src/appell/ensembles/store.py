@@ -77,7 +77,7 @@ class Store:
         self.messages: dict[int, str] = {}
         self.repaired: list[str] = []
         self.finished: set[int] = set()
-        self.settled: set[Path] = set()  # arrays whose folders are synced to disk
+        self.synced: set[Path] = set()  # arrays whose folders are synced to disk
         _make_folder(self.path)
         self.lock = StoreLock(self.path / LOCK, f"the store {self.path}", "store=")
         self.group: Any = None
@@ -247,10 +247,10 @@ class Store:
             if is_plain(file):
                 sync(file)
             inner = [folder for folder in file.parents if top in folder.parents]
-            for folder in inner if top in self.settled else (*inner, top, self.path):
+            for folder in inner if top in self.synced else (*inner, top, self.path):
                 if folder.is_dir():
                     sync(folder)
-            self.settled.add(top)
+            self.synced.add(top)
 
 
 def _refuse_too_large(runs: int, layout: Mapping[str, StoredArray]) -> None:
