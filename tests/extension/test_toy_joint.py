@@ -241,4 +241,4 @@ def test_the_rows_of_the_table_pass_the_same_checks(kind: JointKind):
         with pytest.raises(ModelError, match="mend axes or rate"):
             joints._check(replace(kind, rate=lambda q, v: [2 * x for x in kind.rate(q, v)]))
         with pytest.raises(ModelError, match="must agree at neutral"):
-            joints._check(replace(kind, neutral=tuple(kind.somewhere(0))))
+            joints._check(replace(kind, neutral=tuple(kind.generic_coordinates(0))))

@@ -311,7 +311,7 @@ def _joint_mark(node: Any, frame: Any, reach: float) -> list[Item]:
 def plane_of(tree: Tree) -> str | None:
     """The view in which a plane mechanism is flat: all hinges are parallel to one axis of the world, all slides perpendicular
     to it."""
-    q = np.concatenate([node.kind.somewhere(k) for k, node in enumerate(tree.nodes)]) if tree.nodes else np.zeros(0)
+    q = np.concatenate([node.kind.generic_coordinates(k) for k, node in enumerate(tree.nodes)]) if tree.nodes else np.zeros(0)
     at_pose = poses(tree.layout, list(q))
     directions: list[tuple[bool, Array]] = []
     for node, pose, link in zip(tree.nodes, at_pose, tree.layout.links, strict=True):

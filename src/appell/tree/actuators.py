@@ -15,7 +15,7 @@ from appell.reading import reals
 from appell.tree.description import Limits
 from appell.tree.fittings import stop_ranges
 from appell.tree.symbols.joint_symbols import word_of_name
-from appell.tree.tendons import Drive, Thruster, kept
+from appell.tree.tendons import Drive, Thruster, clip_to
 from appell.tree.tree_system import joint_symbols
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def clipped(tree: Tree, tau: Any) -> Any:
         k = index.get(key, index.get(str(key)))
         if k is None:
             raise ModelError(f"{tree.name} has no velocity {key}; clipped takes {{velocity: force}}, as tree.inputs() gives it")
-        result[key] = kept(force, (least[k], most[k]))
+        result[key] = clip_to(force, (least[k], most[k]))
     return result
 
 

@@ -59,13 +59,13 @@ def transported(steps: Steps, before: SpatialMotion, joint: Six, drift: Six | No
     return SpatialMotion(add(moved.w, w_J), al, a)
 
 
-def own_force(body: Inertia, motion: SpatialMotion) -> Six:
+def net_force(body: Inertia, motion: SpatialMotion) -> Six:
     """[moment | force] that gives one body this motion."""
     return force_parts(*moments(body), motion)
 
 
 def force_parts(m: Scalar, h: Vector, P: Matrix, motion: SpatialMotion) -> Six:
-    """`own_force` from mass, first and second moments of a body."""
+    """`net_force` from mass, first and second moments of a body."""
     U, a = motion.second_rate(), motion.a
     return [*add(cross(h, a), _moment(U, P)), *(m * a[n] + dot(U[n], h) for n in range(3))]
 
@@ -106,7 +106,7 @@ def rnea(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, a: Scala
     """τ of M a + h(q, v) = τ: motions outwards, forces inwards."""
     transforms, motions = outward_motions(layout, gravity, q, v, a)
     columns = [link.columns(q) for link in layout.links]
-    forces = [own_force(link.inertia, motion) for link, motion in zip(layout.links, motions, strict=True)]
+    forces = [net_force(link.inertia, motion) for link, motion in zip(layout.links, motions, strict=True)]
     tau: list[Scalar] = [0.0] * sum(link.node.kind.nv for link in layout.links)
     for n in reversed(range(len(layout.links))):
         link = layout.links[n]
@@ -217,7 +217,7 @@ def aba(layout: FrameLayout, gravity: Scalars, q: Scalars, v: Scalars, tau: Scal
                 reference[axis] = 0.0
         motions.append(SpatialMotion(moved.w, reference[:3], reference[3:]))
         inertia.append(six_by_six(*moments(link.inertia)))
-        force.append(own_force(link.inertia, motions[-1]))
+        force.append(net_force(link.inertia, motions[-1]))
     pivots: list[list[EliminatedAxis]] = [[] for _ in links]
     for n in reversed(range(len(links))):
         link = links[n]
@@ -316,7 +316,7 @@ def _generic_configuration(layout: FrameLayout) -> list[float]:
     q: list[float] = []
     size = size_of([link.node for link in layout.links])
     for link in layout.links:
-        entries = link.node.kind.somewhere(len(q))
+        entries = link.node.kind.generic_coordinates(len(q))
         q += [x * size if k in link.node.kind.lengths else x for k, x in enumerate(entries)]
     return q
 

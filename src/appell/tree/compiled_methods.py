@@ -33,7 +33,7 @@ class answered(Generic[M]):
     """A method that returns the first output of a function of `QUESTIONS`, or, with `first=False`, all outputs."""
 
     def __init__(self, question: str, *, first: bool = True):
-        self.question, self.kept = question, 1 if first else None
+        self.question, self.outputs = question, 1 if first else None
 
     def __call__(self, method: M) -> M:
         self.method, self.name, self.__doc__ = method, method.__name__, method.__doc__
@@ -43,7 +43,7 @@ class answered(Generic[M]):
         if tree is None:
             return self.method
         slow = MethodType(self.method, tree)
-        entry = tree.entry(self.question, slow, kept=self.kept, bare=self.kept == 1)
+        entry = tree.entry(self.question, slow, kept=self.outputs, bare=self.outputs == 1)
         if next(c.__dict__[self.name] for c in type(tree).__mro__ if self.name in c.__dict__) is self:
             vars(tree)[self.name] = entry  # found before this descriptor, and before a subclass's attribute of this name
         return entry

@@ -98,7 +98,7 @@ class ConfigurationSpace:
             if entries.shape != (node.kind.nq,) or not np.isfinite(entries).all():
                 raise ModelError(f"joint '{joint}' has {node.kind.nq} coordinates, finite numbers; not {shown(value)}")
             q[node.iq : node.iq + node.kind.nq] = entries
-        stated, followed = {k for joint in values for k in _places(self._node(joint))}, self.followed(q)
+        stated, followed = {k for joint in values for k in _coordinate_indices(self._node(joint))}, self.followed(q)
         return np.array([q[k] if k in stated else followed[k] for k in range(self.nq)])
 
     def named(self, q: ArrayLike) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class ConfigurationSpace:
         size, ranges = size_of(self.nodes), self.ranges
         for node in self.nodes:
             entries = slice(node.iq, node.iq + node.kind.nq)
-            scalars = node.kind.nq - 4 * node.kind.called.quaternion
+            scalars = node.kind.nq - 4 * node.kind.names_or_default.quaternion
             for k in range(scalars):
                 reach = size if k in node.kind.lengths else np.pi
                 low, high = ranges.get(node.name, (-np.inf, np.inf)) if node.kind.nq == 1 else (-np.inf, np.inf)
@@ -153,7 +153,7 @@ class ConfigurationSpace:
                 if low > high:
                     raise ModelError(f"joint '{node.name}' has the limits {low:g} and {high:g}, which leave it no place")
                 q[..., node.iq + k] = rng.uniform(low, high, batch)
-            if node.kind.called.quaternion:
+            if node.kind.names_or_default.quaternion:
                 four = rng.normal(size=(*batch, 4))
                 q[..., entries][..., scalars:] = four / np.linalg.norm(four, axis=-1, keepdims=True)
         for fitting in self.fittings:
@@ -238,14 +238,14 @@ CIRCULAR = ("continuous", "planar")
 
 def _wxyz(node: Node, q: Array, *, back: bool) -> Array:
     entries = q[..., node.iq : node.iq + node.kind.nq]
-    if not node.kind.called.quaternion:
+    if not node.kind.names_or_default.quaternion:
         return entries
     four = entries[..., -4:]
     rolled = np.roll(four, -1 if back else 1, axis=-1)
     return np.concatenate([entries[..., :-4], rolled], axis=-1)
 
 
-def _places(node: Node) -> range:
+def _coordinate_indices(node: Node) -> range:
     """The indices of a joint's entries in q."""
     return range(node.iq, node.iq + node.kind.nq)
 

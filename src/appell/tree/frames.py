@@ -15,7 +15,7 @@ import numpy as np
 
 from appell.tree.inertia import Array, Inertia, Placement
 from appell.tree.joints import JointKind, turn_z
-from appell.tree.placement_steps import DECIMAL_ROUNDING, common_normal, quarter, spell, turn
+from appell.tree.placement_steps import DECIMAL_ROUNDING, common_normal, elementary_steps, quarter, turn
 from appell.tree.spatial import Scalar, Six, Steps, scaled
 
 
@@ -50,16 +50,16 @@ class FramedLink:
 
     def steps(self, q: Sequence[Scalar]) -> Steps:
         """The steps from the predecessor's chosen frame to this one; q is the tree's whole configuration."""
-        entries = self.own(q)
+        entries = self.coordinates(q)
         return (*self.fixed, *(self.node.kind.steps(entries) if not self.offset else (turn_z(entries[0], self.offset),)))
 
-    def own(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
+    def coordinates(self, q: Sequence[Scalar]) -> Sequence[Scalar]:
         """The joint's entries of q."""
         return q[self.node.iq : self.node.iq + self.node.kind.nq]
 
     def columns(self, q: Sequence[Scalar]) -> tuple[Six, ...]:
         """S on the axes of this link, column by column."""
-        return self.node.kind.columns(self.own(q))
+        return self.node.kind.columns(self.coordinates(q))
 
     def spread(self, columns: Sequence[Six], values: Sequence[Scalar]) -> Six:
         """S x of the joint's entries x of velocities or accelerations."""
@@ -71,7 +71,7 @@ class FramedLink:
     def drift(self, q: Sequence[Scalar], v: Sequence[Scalar]) -> Six | None:
         """Ṡ v; None where S is constant."""
         rate = self.node.kind.subspace.drift
-        return None if rate is None else rate(self.own(q), [v[k] for k in self.velocities])
+        return None if rate is None else rate(self.coordinates(q), [v[k] for k in self.velocities])
 
     @property
     def velocities(self) -> range:
@@ -128,7 +128,7 @@ def _assigned(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) 
     ground, links = Inertia.zero(), []
     for n in reversed(range(len(nodes))):
         node, X = nodes[n], _between(chosen, nodes, n)
-        spelling = spell(X, _extent(chosen, nodes, n))
+        elementary = elementary_steps(X, _extent(chosen, nodes, n))
         passed = node.kind.passed(inertias[n]) if booked else Inertia.zero()
         if booked:
             inertias[n] = cleaned(inertias[n] + Inertia(-passed.m, -passed.h, -passed.P), inertias[n])
@@ -138,8 +138,8 @@ def _assigned(nodes: Sequence[Node], chosen: Sequence[Placement], booked: bool) 
         else:
             ground = ground + in_parent
         merged = node.kind.hinge
-        fixed = spelling.steps if merged else (*spelling.steps, *turn(2, spelling.gamma))
-        links.append(FramedLink(node, chosen[n], fixed, spelling.gamma if merged else 0.0, inertias[n]))
+        fixed = elementary.steps if merged else (*elementary.steps, *turn(2, elementary.gamma))
+        links.append(FramedLink(node, chosen[n], fixed, elementary.gamma if merged else 0.0, inertias[n]))
     return FrameLayout(tuple(reversed(links)), ground)
 
 
@@ -175,7 +175,7 @@ def _at_predecessor(chosen: Sequence[Placement], nodes: Sequence[Node], n: int) 
     far away, and where lengths cost nothing."""
     X = _between(chosen, nodes, n)
     Z = chosen[n] @ Placement(np.eye(3), -X.R.T @ X.p if nodes[n].parent >= 0 else np.zeros(3))
-    gamma = spell(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n), 0.0).gamma
+    gamma = elementary_steps(_between([*chosen[:n], Z, *chosen[n + 1 :]], nodes, n), 0.0).gamma
     return Z @ Placement(_turn_matrix(-gamma), np.zeros(3))
 
 
@@ -237,7 +237,7 @@ def _cost_of_angle(
     Z = Placement(_turn_matrix(phi), np.zeros(3))
     cost = 0.0 if quarter(phi) is not None else 1.0
     for m in successors:
-        steps = spell(Z.inverse @ nodes_between(chosen, nodes, n, m), _extent(chosen, nodes, m)).steps
+        steps = elementary_steps(Z.inverse @ nodes_between(chosen, nodes, n, m), _extent(chosen, nodes, m)).steps
         cost += sum({"Turn": 90.0, "Slide": 45.0}.get(type(step).__name__, 0.0) for step in steps)
     if not successors:
         turned = body.seen_from(Z.inverse)

@@ -151,24 +151,24 @@ def _weighed(Y: Array, tau: Array, sigma: Array) -> tuple[Array, Array, NDArray[
     measured = _Measured.of(Y, tau, sigma)
     beta = (measured.directions.T @ measured.values) / measured.size
     errors = np.sqrt(((measured.directions.T * measured.errors) ** 2).sum(axis=1)) / measured.size
-    blind = np.abs(measured.blind).max(axis=0, initial=0.0) > 1e-2  # an entry with this part in a direction not excited
-    return beta, np.where(blind, np.inf, errors), blind, measured.spent
+    blind = np.abs(measured.unexcited).max(axis=0, initial=0.0) > 1e-2  # an entry with this part in a direction not excited
+    return beta, np.where(blind, np.inf, errors), blind, measured.leverage
 
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
     """β as measured: directions (size β) = values, with independent standard errors.
 
-    directions: (s, r), orthonormal rows; blind: (r − s, r), the directions not excited; size: (r,); spent: (nv,), the samples
-    of each joint that go into the values.
+    directions: (s, r), orthonormal rows; unexcited: (r − s, r), the directions not excited; size: (r,); leverage: (nv,), the
+    samples of each joint that go into the values.
     """
 
     directions: Array
-    blind: Array
+    unexcited: Array
     size: Array
     values: Array
     errors: Array
-    spent: Array
+    leverage: Array
 
     @staticmethod
     def of(Y: Array, tau: Array, sigma: Array) -> _Measured:

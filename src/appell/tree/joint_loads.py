@@ -3,7 +3,7 @@
 Wrenches go inwards as in `rnea`, but over bodies as they are given (`lay_out(nodes, booked=False)`): assigning a body's mass to
 its predecessor changes no joint force, but every wrench.
 
-    f_k = own_k + Σ X* f_child        τ = Sᵀ f + rotors and damping        own_k = Σ_j (own force of unit j) π_kj
+    f_k = net_k + Σ X* f_child        τ = Sᵀ f + rotors and damping        net_k = Σ_j (net force of unit j) π_kj
     C_ij = S_iᵀ Σ_k (B_k S_j + I_k Ṡ_j)        B x = ½ (V ×* I x + x ×* I V − I (V × x))        (Echeandia, Wensing 2021)
 
 The sum of C goes over the bodies behind both joints; C is built from the Christoffel symbols, and Ṁ = C + Cᵀ.

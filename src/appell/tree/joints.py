@@ -133,10 +133,10 @@ class JointKind:
 
     @property
     def nv(self) -> int:
-        return self.nq - self.called.quaternion
+        return self.nq - self.names_or_default.quaternion
 
     @cached_property
-    def called(self) -> Names:
+    def names_or_default(self) -> Names:
         """`names`, or the default names for nq coordinates without quaternions."""
         several = tuple(f"{{}}_{k + 1}" for k in range(self.nq))
         return self.names or Names(several if self.nq > 1 else ("{}",) * self.nq, ("",) * self.nq)
@@ -176,7 +176,7 @@ class JointKind:
     def lengths(self) -> tuple[int, ...]:
         """The coordinates that are lengths (m): neither angles nor components of a quaternion."""
         turning = {q for angle in self.subspace.angles for q in angle.free_symbols}
-        scalars = range(self.nq - 4 * self.called.quaternion)
+        scalars = range(self.nq - 4 * self.names_or_default.quaternion)
         return tuple(k for k in scalars if self.subspace.letters[k] not in turning)
 
     @cached_property
@@ -184,10 +184,10 @@ class JointKind:
         """Whether each velocity is angular: all but those along which the neutral successor moves without a turn."""
         return tuple(any(float(x) for x in column[:3]) for column in self.columns(list(self.neutral)))
 
-    def somewhere(self, k: int) -> list[float]:
+    def generic_coordinates(self, k: int) -> list[float]:
         """A valid generic configuration, different for each k; quaternions have unit length."""
         q = [float(np.sin(1.0 + 2.4 * (k + i))) for i in range(self.nq)]
-        if self.called.quaternion:
+        if self.names_or_default.quaternion:
             length = float(np.linalg.norm(q[-4:]))
             q[-4:] = [x / length for x in q[-4:]]
         return q
@@ -270,13 +270,13 @@ def register(kind: JointKind) -> JointKind:
 
 def _check(kind: JointKind) -> None:
     """Checks a user's row of the table."""
-    where, called = f"joint kind '{kind.name}'", kind.called
+    where, called = f"joint kind '{kind.name}'", kind.names_or_default
     if (len(called.coordinates) + 4 * called.quaternion, len(called.velocities) + 3 * called.quaternion) != (kind.nq, kind.nv):
         raise ModelError(f"{where} names {called}, but has {kind.nq} coordinates and {kind.nv} velocities")
     R, p = word_of(kind.steps(list(kind.neutral)))
     if abs(R - np.eye(3)).max() > 1e-12 or abs(p).max() > 1e-12:
         raise ModelError(f"{where}: its two frames must agree at neutral = {kind.neutral}; the steps lead to {p} and\n{R}")
-    q, v = kind.somewhere(0), [float(np.cos(k)) for k in range(kind.nv)]
+    q, v = kind.generic_coordinates(0), [float(np.cos(k)) for k in range(kind.nv)]
     if len(kind.rate(q, v)) != kind.nq:
         raise ModelError(f"{where}: rate(q, v) gives {len(kind.rate(q, v))} numbers for {kind.nq} coordinates")
     S = np.array([[float(x) for x in column] for column in kind.columns(q)]).reshape(-1, 6)

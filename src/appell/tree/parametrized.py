@@ -28,7 +28,7 @@ from appell.tree.compiled_methods import answer, ready
 from appell.tree.description import Joint
 from appell.tree.frames import FramedLink, FrameLayout, Node, lay_out
 from appell.tree.inertia import Inertia, Placement
-from appell.tree.placement_steps import spell, turn
+from appell.tree.placement_steps import elementary_steps, turn
 from appell.tree.recipes import recipe_key
 from appell.tree.spatial import Scalar, Slide, Steps
 
@@ -297,7 +297,7 @@ def _with_length(layout: FrameLayout, link: FramedLink, p: Sequence[Scalar]) -> 
     beyond = (node.placement.R @ Z.p - before.p).tolist()
     R_in = before.R.T.tolist()
     shift = [sum((R_in[i][k] * (p[k] + beyond[k]) for k in range(3)), 0.0) for i in range(3)]
-    turns = spell(Placement(before.R.T @ node.placement.R @ Z.R, np.zeros(3)), 0.0)
+    turns = elementary_steps(Placement(before.R.T @ node.placement.R @ Z.R, np.zeros(3)), 0.0)
     fixed: Steps = (*(Slide(k, shift[k]) for k in range(3)), *turns.steps)
     if node.kind.hinge:
         return replace(link, fixed=fixed, offset=turns.gamma)

@@ -22,7 +22,7 @@ X, Z = 0, 2
 
 
 @dataclass(frozen=True)
-class Spelling:
+class ElementarySteps:
     """The steps, and the remaining rotation γ about z after them (rad)."""
 
     steps: Steps
@@ -30,7 +30,7 @@ class Spelling:
 
 
 @dataclass(frozen=True)
-class Normal:
+class CommonNormal:
     """The common normal of z and z': b along z, a along x', d along z', and the angles β, α, γ."""
 
     b: float
@@ -74,7 +74,7 @@ def swap(R: Array) -> Steps:
     return (Swap((source[0], source[1], source[2]), (sign[0], sign[1], sign[2])),)
 
 
-def common_normal(X_: Placement) -> Normal | None:
+def common_normal(X_: Placement) -> CommonNormal | None:
     """See the module docstring; None if the axes are parallel, or so nearly parallel that lengths would lose their accuracy."""
     R, r = X_.R, X_.p
     sine = float(np.hypot(R[0, 2], R[1, 2]))
@@ -83,7 +83,7 @@ def common_normal(X_: Placement) -> Normal | None:
     beta, alpha, gamma = euler(R)
     x, y = np.array([np.cos(beta), np.sin(beta), 0.0]), np.array([-np.sin(beta), np.cos(beta), 0.0])
     d = float(-(r @ y) / sine)
-    return Normal(float(r[2] - d * np.cos(alpha)), beta, float(r @ x), alpha, d, gamma)
+    return CommonNormal(float(r[2] - d * np.cos(alpha)), beta, float(r @ x), alpha, d, gamma)
 
 
 def euler(R: Array) -> tuple[float, float, float]:
@@ -92,7 +92,7 @@ def euler(R: Array) -> tuple[float, float, float]:
     return float(np.arctan2(R[0, 2], -R[1, 2])), float(np.arctan2(sine, R[2, 2])), float(np.arctan2(R[2, 0], R[2, 1]))
 
 
-def spell(X_: Placement, size: float) -> Spelling:
+def elementary_steps(X_: Placement, size: float) -> ElementarySteps:
     """`X_` = steps, then a rotation about z by gamma; `size` (m) is that of the tree."""
     R, r, scale = X_.R, X_.p, size + float(abs(X_.p).max())
     normal = common_normal(X_)
@@ -100,20 +100,20 @@ def spell(X_: Placement, size: float) -> Spelling:
         upright = R[2, 2] > 0
         flip: Steps = () if upright else swap(np.diag([1.0, -1.0, -1.0]))
         gamma = np.arctan2(R[1, 0], R[0, 0]) if upright else np.arctan2(-R[1, 0], R[0, 0])
-        return Spelling((*slides(r, scale), *flip), float(gamma))
+        return ElementarySteps((*slides(r, scale), *flip), float(gamma))
     if normal is None:
         beta, alpha, gamma = euler(R)
         turns = (*turn(Z, beta), *turn(X, alpha))
         before, after = slides(r, scale), slides(compose(turns).T @ r, scale)
-        return Spelling((*before, *turns) if len(before) <= len(after) else (*turns, *after), gamma)
+        return ElementarySteps((*before, *turns) if len(before) <= len(after) else (*turns, *after), gamma)
     if quarter(normal.beta) is not None and quarter(normal.alpha) is not None:
         # z ⊥ z' on coordinate axes: translate first, where the predecessor's rates are shared by its other successors
         A = compose((*turn(Z, normal.beta), *turn(X, normal.alpha)))
-        return Spelling((*slides(r, scale), *swap(A)), normal.gamma)
+        return ElementarySteps((*slides(r, scale), *swap(A)), normal.gamma)
     steps: list[Step] = [*slides(np.array([0, 0, normal.b]), scale), *turn(Z, normal.beta)]
     steps += [*slides(np.array([normal.a, 0, 0]), scale), *turn(X, normal.alpha)]
     steps += slides(np.array([0, 0, normal.d]), scale)
-    return Spelling(tuple(steps), normal.gamma)
+    return ElementarySteps(tuple(steps), normal.gamma)
 
 
 def compose(steps: Steps) -> Array:

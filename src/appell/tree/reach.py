@@ -148,17 +148,17 @@ def _reach_one(
     candidates: list[Array] = []
     for k in range(attempts):
         begin = home if k == 0 else tree.random(rng)
-        for far in (False, True) if search.far else (False,):
+        for far in (False, True) if search.is_far else (False,):
             candidates.append(search.run(begin, far=far))
-            if search.met(candidates[-1], tolerance):
+            if search.targets_met(candidates[-1], tolerance):
                 return _result(search, candidates[-1], tolerance)
-    return _result(search, min(candidates, key=search.miss), tolerance)
+    return _result(search, min(candidates, key=search.largest_error), tolerance)
 
 
 def _result(search: ReachSearch, q: Array, tolerance: float) -> Reached:
-    distances, error, open_ = search.lengths(q), search.miss(q), search.open(q)
+    distances, error, open_ = search.distances(q), search.largest_error(q), search.closure_error(q)
     lengths = {name_of(target.frame): pair for target, pair in zip(search.targets, distances, strict=True)}
-    if search.met(q, tolerance):
+    if search.targets_met(q, tolerance):
         return Reached(q, error, lengths, True, "all targets are met")
     worst = max(lengths, key=lambda name: np.nanmax(lengths[name]))
     misses = " and ".join(f"{x:.3g} {unit}" for x, unit in zip(lengths[worst], ("m", "rad"), strict=True) if np.isfinite(x))

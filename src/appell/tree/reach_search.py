@@ -42,7 +42,7 @@ DAMPING_SHARE = 1e-14  # of each diagonal entry of J Jᵀ: keeps it regular wher
 ROWLESS = 1e-30  # of its trace: keeps rows regular that no joint moves; their multipliers have no effect
 SLOW_PROGRESS = 0.9  # a step along met targets below this fraction of the last one is good; else nearness decides
 MET = 1e-9  # of the size of the tree, or rad: smaller errors are rounding, and nearness decides
-TIED = 1e3  # weight of the robot's own loops against targets: out of reach they open by a millionth of the miss
+CLOSURE_WEIGHT = 1e3  # weight of the robot's own loops against targets: out of reach they open by a millionth of the miss
 LONG_WAY = 10.0  # m, and sizes of the tree: beyond, metres and radians are of very different size
 END_STEPS = 3  # Newton steps at the end; each squares the error
 ROUNDED_PLACE = 64 * 2.2e-16  # of |p*| and the size of the tree: a frame is not brought nearer to its target
@@ -61,7 +61,7 @@ class Target:
 class ReachSearch:
     """One inverse problem: errors, Jacobians and bounds at a configuration.
 
-    ties: the robot's own couplings and loops; sides: limits of more than one coordinate.
+    closures: the robot's own couplings and loops; limit_functions: limits of more than one coordinate.
     """
 
     def __init__(self, tree: TreeDynamics, targets: Sequence[Target], home: Array, *, limits: bool):
@@ -74,9 +74,9 @@ class ReachSearch:
             if node.name in ranges and node.kind.nq == node.kind.nv == 1:
                 (self.low[node.iv], self.high[node.iv]), coordinates[node.iv] = ranges[node.name], node.iq
         self.limited = np.flatnonzero(coordinates >= 0)
-        self.place = coordinates[self.limited]
-        self.ties = [tie for fitting in tree.fittings if (tie := fitting.closure(tree)) is not None]
-        self.sides = [side for fitting in tree.fittings if limits and (side := fitting.excess(tree)) is not None]
+        self.limited_coordinates = coordinates[self.limited]
+        self.closures = [tie for fitting in tree.fittings if (tie := fitting.closure(tree)) is not None]
+        self.limit_functions = [side for fitting in tree.fittings if limits and (side := fitting.excess(tree)) is not None]
         self.units = velocity_units(tree.nodes, self.span)
 
     @cached_property
@@ -86,33 +86,33 @@ class ReachSearch:
         return max(self.size, *(float(np.linalg.norm(p - goal)) for p, goal in pairs), 0.0)
 
     @property
-    def far(self) -> bool:
+    def is_far(self) -> bool:
         """Whether the tree has lengths among its coordinates, and a long way to go."""
         return self.span > max(LONG_WAY, LONG_WAY * self.size) and bool((self.units == self.span).any())
 
     @cached_property
-    def lines(self) -> bool:
+    def is_linear(self) -> bool:
         """Whether the configuration space is linear: every joint has one coordinate, a length or an angle."""
         return all(node.kind.group[0] is groups.add and node.kind.nq == 1 for node in self.tree.nodes)
 
     @cached_property
-    def circles(self) -> list[int]:
+    def angles(self) -> list[int]:
         return [node.iq for node in self.tree.nodes if node.kind.group[1] is groups.around]
 
-    def moved(self, q: Array, d: Array) -> Array:
-        return self.clipped(q + d if self.lines else self.tree.integrate(q, d))
+    def after_step(self, q: Array, d: Array) -> Array:
+        return self.clipped(q + d if self.is_linear else self.tree.integrate(q, d))
 
     def way_home(self, q: Array) -> Array:
-        if not self.lines:
+        if not self.is_linear:
             return self.tree.difference(q, self.home)
         n = self.home - q
-        if self.circles:
-            n[self.circles] = groups.around(q[self.circles], self.home[self.circles])
+        if self.angles:
+            n[self.angles] = groups.around(q[self.angles], self.home[self.angles])
         return n
 
     def clipped(self, q: Array) -> Array:
         q = q.copy()
-        q[self.place] = np.clip(q[self.place], self.low[self.limited], self.high[self.limited])
+        q[self.limited_coordinates] = np.clip(q[self.limited_coordinates], self.low[self.limited], self.high[self.limited])
         return q
 
     # --- errors ------------------------------------------------------------------------------------------------------
@@ -128,24 +128,24 @@ class ReachSearch:
             if target.R is not None:
                 e.append(turn_between(R, target.R))
                 rows.append(J[3:])
-        for tie in self.ties:
+        for tie in self.closures:
             gap, slope = tie(q)
-            e.append(TIED * gap)
-            rows.append(TIED * slope)
-        if self.sides:
-            beyond, slope = self.beyond(q)
-            e.append(TIED * beyond[beyond > 0])
-            rows.append(TIED * slope[beyond > 0])
+            e.append(CLOSURE_WEIGHT * gap)
+            rows.append(CLOSURE_WEIGHT * slope)
+        if self.limit_functions:
+            beyond, slope = self.limit_excess(q)
+            e.append(CLOSURE_WEIGHT * beyond[beyond > 0])
+            rows.append(CLOSURE_WEIGHT * slope[beyond > 0])
         return np.concatenate(e), np.concatenate(rows)
 
-    def beyond(self, q: Array) -> tuple[Array, Array]:
-        """How far q is beyond `sides`, (k,), and the Jacobian, (k, nv)."""
-        excesses = [side(q) for side in self.sides]
+    def limit_excess(self, q: Array) -> tuple[Array, Array]:
+        """How far q is beyond `limit_functions`, (k,), and the Jacobian, (k, nv)."""
+        excesses = [side(q) for side in self.limit_functions]
         empty = (np.zeros(0), np.zeros((0, self.tree.nv)))
         e, slope = (np.concatenate(column) for column in zip(empty, *excesses, strict=True))
         return e, slope
 
-    def lengths(self, q: Array) -> list[tuple[float, float]]:
+    def distances(self, q: Array) -> list[tuple[float, float]]:
         """|p − p*|, m, and |log(R R*ᵀ)|, rad, of each target; NaN for parts without a target."""
         pairs = []
         for target in self.targets:
@@ -155,16 +155,16 @@ class ReachSearch:
             pairs.append((distance, turn))
         return pairs
 
-    def open(self, q: Array) -> float:
+    def closure_error(self, q: Array) -> float:
         """The largest error of the robot's own couplings, loops and limits."""
-        ties = (float(np.abs(tie(q)[0]).max()) for tie in self.ties)
-        return max(float(self.beyond(q)[0].max(initial=0.0)), *ties, 0.0)
+        ties = (float(np.abs(tie(q)[0]).max()) for tie in self.closures)
+        return max(float(self.limit_excess(q)[0].max(initial=0.0)), *ties, 0.0)
 
-    def miss(self, q: Array) -> float:
+    def largest_error(self, q: Array) -> float:
         """The largest remaining distance (m), angle (rad) or coupling error."""
-        return max(self.open(q), *(x for pair in self.lengths(q) for x in pair if x == x))
+        return max(self.closure_error(q), *(x for pair in self.distances(q) for x in pair if x == x))
 
-    def met(self, q: Array, tolerance: float) -> bool:
+    def targets_met(self, q: Array, tolerance: float) -> bool:
         """Whether all errors are within the tolerance (m, rad), or distances are rounding."""
         rounded = [
             0.0 if target.p is None else ROUNDED_PLACE * (self.size + float(np.linalg.norm(target.p)))
@@ -172,9 +172,9 @@ class ReachSearch:
         ]
         missed = [
             distance > max(tolerance, rounding) or turn > tolerance
-            for (distance, turn), rounding in zip(self.lengths(q), rounded, strict=True)
+            for (distance, turn), rounding in zip(self.distances(q), rounded, strict=True)
         ]
-        return self.open(q) <= tolerance and not any(missed)
+        return self.closure_error(q) <= tolerance and not any(missed)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class ReachSearch:
         for _ in range(SEARCH_STEPS):
             n = self.way_home(q)
             d = self.bounded_step(q, e, J, n, radius) if careful else self.step(q, e, J, n, radius, far=far and merit >= MET)
-            q_new, length = self.moved(q, d), float(np.linalg.norm(d / self.units))
+            q_new, length = self.after_step(q, d), float(np.linalg.norm(d / self.units))
             e_new, J_new = self.errors(q_new)
             merit_new = math.sqrt(e_new @ e_new)
             exact = max(merit, merit_new) < MET  # both met: the step only moves nearer to `near`
@@ -210,7 +210,7 @@ class ReachSearch:
     def corrected(self, q: Array, e: Array, J: Array) -> Array:
         """q after steps to the targets alone, as long as they help: steps that stay near allow errors up to `MET`."""
         for _ in range(END_STEPS):
-            q_new = self.moved(q, _least(J, -e))
+            q_new = self.after_step(q, _least(J, -e))
             e_new, J_new = self.errors(q_new)
             if not e_new @ e_new < e @ e:
                 break
@@ -223,12 +223,12 @@ class ReachSearch:
         return math.sqrt(m @ m) < math.sqrt(n @ n) - STUCK
 
     def at_bounds(self, q: Array) -> bool:
-        at = q[self.place]
+        at = q[self.limited_coordinates]
         return bool(((at <= self.low[self.limited]) | (at >= self.high[self.limited])).any())
 
-    def room(self, q: Array, radius: float) -> tuple[Array, Array]:
+    def step_bounds(self, q: Array, radius: float) -> tuple[Array, Array]:
         """The bounds of a step in each velocity, lower and upper."""
-        high, limited_q = radius * self.units, q[self.place]
+        high, limited_q = radius * self.units, q[self.limited_coordinates]
         low, most = -high, high[self.limited]
         low[self.limited] = np.maximum(-most, np.minimum(self.low[self.limited] - limited_q, 0.0))
         high[self.limited] = np.minimum(most, np.maximum(self.high[self.limited] - limited_q, 0.0))
@@ -242,13 +242,13 @@ class ReachSearch:
         units = self.units if far else np.ones_like(self.units)
         shortest = lambda J, b: units * _least(J * units, b)
         d = n + shortest(J, -e - J @ n)
-        if self.sides:
-            J, e = self.with_sides(q, d, J, e)
+        if self.limit_functions:
+            J, e = self.with_passed_limits(q, d, J, e)
             d = n + shortest(J, -e - J @ n)
         longest = np.abs(d / self.units).max()
-        if not len(self.place):
+        if not len(self.limited_coordinates):
             return d if longest <= radius else d * (radius / longest)
-        low, high = self.room(q, radius)
+        low, high = self.step_bounds(q, radius)
         at_bound = (d < low) | (d > high)
         for _ in range(HELD_ROUNDS):
             if not at_bound.any():
@@ -261,20 +261,20 @@ class ReachSearch:
             at_bound |= passed
         return np.clip(d, low, high)
 
-    def with_sides(self, q: Array, d: Array, J: Array, e: Array) -> tuple[Array, Array]:
+    def with_passed_limits(self, q: Array, d: Array, J: Array, e: Array) -> tuple[Array, Array]:
         """J and e with rows for the limits that a step d would pass."""
-        beyond, slope = self.beyond(q)
+        beyond, slope = self.limit_excess(q)
         passed = (beyond <= 0) & (beyond + slope @ d > 0)
-        return np.concatenate([J, TIED * slope[passed]]), np.concatenate([e, TIED * beyond[passed]])
+        return np.concatenate([J, CLOSURE_WEIGHT * slope[passed]]), np.concatenate([e, CLOSURE_WEIGHT * beyond[passed]])
 
     def bounded_step(self, q: Array, e: Array, J: Array, n: Array, radius: float) -> Array:
         """A step by least squares within the bounds and the trust radius."""
-        low, high = self.room(q, radius)
+        low, high = self.step_bounds(q, radius)
         closed = high - low < STUCK
         low, high = np.where(closed, low - STUCK, low), np.where(closed, high + STUCK, high)
         weight = WEIGHT * max(1.0, self.span)  # errors are in sizes of the tree, nearness is in metres
-        if self.sides:
-            J, e = self.with_sides(q, np.clip(n + _least(J, -e - J @ n), low, high), J, e)
+        if self.limit_functions:
+            J, e = self.with_passed_limits(q, np.clip(n + _least(J, -e - J @ n), low, high), J, e)
         A, b = np.vstack([weight * J, np.eye(self.tree.nv)]), np.concatenate([-weight * e, n])
         unbounded = least_squares(A, b, ALL_COUNT)
         if (unbounded >= low).all() and (unbounded <= high).all():  # no bound is active: the solution is the same

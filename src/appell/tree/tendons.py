@@ -276,7 +276,7 @@ class Drive(Fitting):
         """F in symbols."""
         L, rate = self.length.value(tree), self.length.rate(tree)
         affine = lambda c: Add(*(x * y for x, y in zip(c, (Integer(1), L, rate), strict=True) if x))
-        return kept(affine(self.gain) * kept(tree.actuators[self.name], self.control) + affine(self.bias), self.force)
+        return clip_to(affine(self.gain) * clip_to(tree.actuators[self.name], self.control) + affine(self.bias), self.force)
 
     def forces(self, tree: Tree) -> dict[Any, Any]:
         return self.length.forces(tree, self.scalar(tree))
@@ -305,7 +305,7 @@ class Thruster(Fitting):
     def loads(self, tree: Tree) -> list[Any]:
         name, xyz, rpy = self.frame
         frame = link_frame(tree, name).at(xyz, rpy)
-        F = kept(self.gain * kept(tree.actuators[self.name], self.control) + self.bias, self.force)
+        F = clip_to(self.gain * clip_to(tree.actuators[self.name], self.control) + self.bias, self.force)
         on_axes = lambda part: [F * x for x in frame.rotation * Matrix([*part])]
         pairs = ((self.gear[:3], frame.velocity.flat()), (self.gear[3:], frame.angular_velocity.flat()))
         return [(on_axes(part), u) for part, u in pairs if any(part) and any(u)]  # u = 0: no joint moves the frame
@@ -316,10 +316,10 @@ def link_frame(tree: Tree, link: str) -> FrameSymbols:
     return tree.frame(f"link {link}" if f"link {link}" in tree.frames and link not in tree.frames else link)
 
 
-def kept(x: Any, limits: tuple[float, float]) -> Any:
+def clip_to(x: Any, limits: tuple[float, float]) -> Any:
     """x clipped to limits, where these are finite."""
     x = Min(x, limits[1]) if isfinite(limits[1]) else x
     return Max(x, limits[0]) if isfinite(limits[0]) else x
 
 
-__all__ = ["BallLimit", "ConstantForce", "Drive", "JoinedFrames", "Length", "LengthCoupling", "Tendon", "Thruster", "kept"]
+__all__ = ["BallLimit", "ConstantForce", "Drive", "JoinedFrames", "Length", "LengthCoupling", "Tendon", "Thruster", "clip_to"]

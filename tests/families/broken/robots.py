@@ -35,7 +35,7 @@ BREAKAGES = [
     Breakage(
         "the best configuration counts as reached",
         "tree/reach.py",
-        '    if search.met(q, tolerance):\n        return Reached(q',
+        '    if search.targets_met(q, tolerance):\n        return Reached(q',
         '    if True:\n        return Reached(q',
         {
             "robot_input.targets_out_of_reach": (0, 5),

@@ -18,7 +18,7 @@ from appell.tree.frames import Node
 from appell.tree.golubev import golubev_equations as golubev
 from appell.tree.golubev.golubev_equations import Base, Body, ChainState, Hinge, Kin
 from appell.tree.golubev.plane import PlaneChain
-from appell.tree.golubev.vector_letters import LATEX, TEXT, LetterStyle, Written, WrittenLine
+from appell.tree.golubev.vector_letters import LATEX, TEXT, LetterStyle, VectorEquations, WrittenLine
 from appell.tree.inertia import exact
 
 # Corrected: (3.11), (4.2), (5.2) and (5.5) are wrong in print, as the tests show.
@@ -93,16 +93,16 @@ class GolubevEquations:
     state: ChainState
     kins: Sequence[Kin]
     motions: tuple[NumberedEquation, ...]  # the definitions of Ω_ν, Ω̇_ν, w_ν, σ_ν … of `kins`
-    made: Made
+    symbols: ChainSymbols
     aligned: bool  # the hinge axes are parallel in every position
 
     @property
     def unknowns(self) -> tuple[Symbol, ...]:
-        return tuple(self.made.unknowns)
+        return tuple(self.symbols.unknowns)
 
     @property
     def kinematics(self) -> tuple[NumberedEquation, ...]:
-        return tuple(self.made.kinematics)
+        return tuple(self.symbols.kinematics)
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -145,12 +145,12 @@ class GolubevEquations:
     def plane(self) -> PlaneChain | None:
         """The plane chain, if it is hinged to the ground about parallel axes and the axes of its bodies agree at φ = 0."""
         chained = is_chain(self.bodies) and self.state.together and not self._floating
-        return PlaneChain(self.bodies, self.state, self.made.phi) if chained else None
+        return PlaneChain(self.bodies, self.state, self.symbols.phi) if chained else None
 
     @cached_property
     def motion(self) -> frozenset[Symbol]:
         """The symbols that change with time."""
-        return frozenset((*self.made.all, *(item.left for item in self.definitions)))
+        return frozenset((*self.symbols.all, *(item.left for item in self.definitions)))
 
     @property
     def _floating(self) -> bool:
@@ -183,9 +183,9 @@ class GolubevEquations:
         loads = self._weights[1]
         return [_numbered(number, n + 1, *form(self.bodies, self.kins, self.state, n, loads)) for n in self._hinged]
 
-    def write(self, script: LetterStyle) -> Written:
+    def write(self, style: LetterStyle) -> VectorEquations:
         """The equations in vectors, to be written in a given style."""
-        return Written(self.bodies, self.state.g, self.aligned, is_chain(self.bodies), script)
+        return VectorEquations(self.bodies, self.state.g, self.aligned, is_chain(self.bodies), style)
 
     def explicit(self) -> tuple[Eq, ...]:
         """The equations with all definitions substituted: short for plane chains, otherwise long beyond three bodies."""
@@ -229,10 +229,10 @@ class GolubevEquations:
         rows = [label(number) + line.replace(" - ", " − ").replace("= -", "= −") for number, line in lines]
         return "\n".join([f"{self.title}, Golubev 2014", *rows])
 
-    def _lines(self, script: LetterStyle) -> list[WrittenLine]:
+    def _lines(self, style: LetterStyle) -> list[WrittenLine]:
         if self.plane is None or len(self.plane.bodies) > BODIES_IN_ANGLES:
-            return list(self.write(script).lines())
-        to = letters.text if script is TEXT else letters.latex
+            return list(self.write(style).lines())
+        to = letters.text if style is TEXT else letters.latex
         show = lambda item: f"{to(item.left, self.motion)} = {to(item.right, self.motion)}"
         extra = [item for item in self.definitions if item.number in ("3.1", "3.2")]
         rows = [(item.number, show(item)) for item in (*self.short, *extra, *self.kinematics)]
@@ -347,7 +347,7 @@ def is_chain(bodies: Sequence[Body]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class ChainSymbols:
     """Symbols of the motion: angles, everything, unknowns, and (5.3), (5.5)."""
 
     phi: list[Symbol]
@@ -356,9 +356,9 @@ class Made:
     kinematics: list[NumberedEquation]
 
 
-def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[ChainState, Made]:
+def _symbols(bodies: Sequence[Body], gravity: Sequence[Any], together: bool) -> tuple[ChainState, ChainSymbols]:
     real = lambda text: list(sympy.symbols(text, real=True, seq=True))
-    base, symbols = None, Made([], [], [], [])
+    base, symbols = None, ChainSymbols([], [], [], [])
     if bodies[0].e is None:
         quaternion, w = real("q0 q1 q2 q3"), real("omega_x omega_y omega_z")
         wd, wA = real("omegadot_x omegadot_y omegadot_z"), real("wA_x wA_y wA_z")

@@ -69,14 +69,14 @@ LATEX = LetterStyle(
 
 
 @dataclass(frozen=True, eq=False)
-class Written:
+class VectorEquations:
     """The bodies of one system, to be written in a given style."""
 
     bodies: Sequence[Body]
     gravity: Sequence[Any]
     parallel: bool
     chain: bool
-    script: LetterStyle
+    style: LetterStyle
 
     def lines(self) -> Iterator[WrittenLine]:
         """Equations, then the definitions of their symbols."""
@@ -97,14 +97,14 @@ class Written:
         """(3.10) and (3.12) of a floating base."""
         if not self.floating:
             return
-        s, all_bodies = self.script, range(len(self.bodies))
+        s, all_bodies = self.style, range(len(self.bodies))
         total = s.scalar(sympy.Add(*(body.m for body in self.bodies)))
         yield "3.10", f"{self.momentum(all_bodies)} = {total}{s('g')}"
         yield "3.12", f"{self.moments(0)} = {_bracket(self.first_moment(0))}{s.cross}{s('g')}"
 
     def hinges(self) -> Iterator[WrittenLine]:
         """(3.14) or (4.3), with (3.8) or (4.2); then (5.1)."""
-        s, hinged = self.script, [n for n, body in enumerate(self.bodies) if body.e is not None]
+        s, hinged = self.style, [n for n, body in enumerate(self.bodies) if body.e is not None]
         for n in hinged:
             yield self.hinge_number, f"{self.e(n)}{s.dot}{_bracket(self.moments(n))} = {self.torque(n)} + {s('Q', n + 1)}"
         for n in hinged:
@@ -117,14 +117,14 @@ class Written:
 
     def difference(self, n: int) -> str:
         """The left side of (5.1)."""
-        s, left = self.script, self.script("L", n + 1)
+        s, left = self.style, self.style("L", n + 1)
         if n + 1 < len(self.bodies):
             left += f" + {self.r(n + 1)}{s.cross}{self.tail(n)}"
         return f"{self.e(n)}{s.dot}{_bracket(left)}"
 
     def plane(self, n: int) -> str:
         """The left side of (5.2), with J_νe Ω̇_ν = e·J_ν Ω̇_ν."""
-        s, e, N = self.script, self.e(n), n + 1
+        s, e, N = self.style, self.e(n), n + 1
         left = f"{e}{s.dot}{s('J', N)} {s('Omegadot', N)}"
         left += f" + {self.r(N)}{s.dot}({self.tail(n)}{s.cross}{e})" if len(self.bodies) > N else ""
         return f"{left} + {s('c', N)}{s.dot}({s.scalar(self.bodies[n].m)}{s('w', N)}{s.cross}{e})"
@@ -135,13 +135,13 @@ class Written:
 
     def change(self, n: int) -> str:
         """M_ν + Q_ν − M_{ν+1} − Q_{ν+1}."""
-        right = f"{self.torque(n)} + {self.script('Q', n + 1)}"
+        right = f"{self.torque(n)} + {self.style('Q', n + 1)}"
         last = n + 1 == len(self.bodies)
-        return right if last else f"{right} - {_bracket(self.torque(n + 1))} - {self.script('Q', n + 2)}"
+        return right if last else f"{right} - {_bracket(self.torque(n + 1))} - {self.style('Q', n + 2)}"
 
     def definitions(self) -> Iterator[WrittenLine]:
         """(3.1)–(3.5) or (4.1): the motion of each body from that of its predecessor."""
-        s = self.script
+        s = self.style
         for n, body in enumerate(self.bodies):
             N, p = n + 1, body.parent + 1
             Om, Omd, w = s("Omega", p), s("Omegadot", p), s("w", p)
@@ -167,7 +167,7 @@ class Written:
 
     def data(self) -> Iterator[WrittenLine]:
         """The data of the bodies, on their own axes (e' and r' on those of the predecessor), and (5.3)–(5.5)."""
-        s = self.script
+        s = self.style
         yield "", f"{s('g')} = {s.vector(self.gravity)}"
         for n, body in enumerate(self.bodies):
             row = [f"{s('c', n + 1)}' = {s.vector(body.c)}", f"{s('J', n + 1)}' = {self.matrix(body.J)}"]
@@ -189,11 +189,11 @@ class Written:
 
     def turn(self, p: str, theta: str) -> str:
         """x = x' + 2 p θ × x' + 2 θ × (θ × x')."""
-        s, x, t = self.script, self.script("x"), self.script(theta)
+        s, x, t = self.style, self.style("x"), self.style(theta)
         return f"{x} = {x}' + 2 {p} {t}{s.cross}{x}' + 2 {t}{s.cross}({t}{s.cross}{x}')"
 
     def matrix(self, J: Sequence[Sequence[Any]]) -> str:
-        s = self.script
+        s = self.style
         if any(J[i][k] != 0 for i in range(3) for k in range(3) if i != k):
             return f"[{', '.join(s.vector(row) for row in J)}]"
         return s("diag") + s.vector([J[i][i] for i in range(3)])
@@ -201,15 +201,15 @@ class Written:
     # --- pieces --------------------------------------------------------------------------------------------------
 
     def e(self, n: int) -> str:
-        return self.script("e", "" if self.parallel else n + 1)
+        return self.style("e", "" if self.parallel else n + 1)
 
     def r(self, n: int) -> str:
         """The vector from the hinge of the predecessor to that of body n: r_{ν−1} in a chain."""
-        return self.script("r", n if self.chain else f"{self.bodies[n].parent + 1},{n + 1}")
+        return self.style("r", n if self.chain else f"{self.bodies[n].parent + 1},{n + 1}")
 
     def torque(self, n: int) -> str:
         """M_ν minus damping and rotor torques."""
-        s, body = self.script, self.bodies[n]
+        s, body = self.style, self.bodies[n]
         text = s("M", n + 1)
         text += f" - {s.scalar(body.damping)}{s('rate', n + 1)}" if body.damping != 0 else ""
         return text + (f" - {s.scalar(body.armature)}{s('ratedot', n + 1)}" if body.armature != 0 else "")
@@ -223,12 +223,12 @@ class Written:
         return steps
 
     def momentum(self, those: Sequence[int]) -> str:
-        s = self.script
+        s = self.style
         return " + ".join(f"{s.scalar(self.bodies[k].m)}{s('sigma', k + 1)}" for k in those)
 
     def moments(self, n: int) -> str:
         """Σ (P_ν P_μ × m σ + L)."""
-        s, terms = self.script, []
+        s, terms = self.style, []
         for k in behind(self.bodies, n):
             arm = self.lever(n, k)
             text = f"({' + '.join(arm)})" if len(arm) > 1 else "".join(arm)
@@ -239,7 +239,7 @@ class Written:
 
     def first_moment(self, n: int) -> str:
         """Σ m (P_ν P_μ + c_μ)."""
-        s, terms = self.script, []
+        s, terms = self.style, []
         for k in behind(self.bodies, n):
             arm = [*self.lever(n, k), s("c", k + 1)]
             terms.append(f"{s.scalar(self.bodies[k].m)}" + (f"({' + '.join(arm)})" if len(arm) > 1 else arm[0]))

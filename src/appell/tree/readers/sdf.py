@@ -85,14 +85,14 @@ def read_sdf(
     joints = [_joint(element, poses, _version(root), names) for element in chosen.findall("joint")]
     built = _Builder(chosen, poses, joints, notes)
     built.run()
-    rows = [row for joint in joints if joint not in built.loops and not built.static for row in joint.axes]
+    rows = [row for joint in joints if joint not in built.loops and not built.is_static for row in joint.axes]
     _note_unread(chosen, notes)
     stated = {"limits": limits, "damping": damping, "friction": friction, "mimic": mimic, "notes": notes}
-    loops = [] if built.static else built.loops
+    loops = [] if built.is_static else built.loops
     fittings = [*joint_fittings(rows, **stated), *(_loop(joint, poses) for joint in loops)]
     for joint in loops:
         notes.append(f"joint '{joint.name}' closes a loop: it is made of exact rows, without limits and losses")
-    return Robot(name, built.made, notes, tuple(link_shapes(chosen, poses)), gravity, fittings)
+    return Robot(name, built.tree_joints, notes, tuple(link_shapes(chosen, poses)), gravity, fittings)
 
 
 UNUSED = ("plugin", "velocity_decay", "kinematic", "enable_wind")
@@ -228,11 +228,11 @@ class _Builder:
     def __init__(self, model: Element, poses: Poses, joints: Sequence[SdfJoint], notes: list[str]):
         self.poses, self.joints, self.notes, self.model = poses, joints, notes, model
         self.bodies = {link.get("name") or "": _body(link, notes) for link in model.findall("link")}
-        self.made: list[Joint] = []
+        self.tree_joints: list[Joint] = []
         self.carrier: dict[str, tuple[str, Placement]] = {}
         self.loops: list[SdfJoint] = []
-        self.taken = {row.joint.name for joint in joints for row in joint.axes}
-        self.static = value(model, "static", "the model", "false").lower() in ("1", "true")  # no part of it moves
+        self.used_names = {row.joint.name for joint in joints for row in joint.axes}
+        self.is_static = value(model, "static", "the model", "false").lower() in ("1", "true")  # no part of it moves
 
     def run(self) -> None:
         if not self.bodies:
@@ -244,24 +244,24 @@ class _Builder:
         for link in [*roots, *self.bodies]:  # links not reached from the roots are on cycles of joints
             if link in self.carrier:
                 continue
-            kind, name = ("fixed", f"{link} (static)") if self.static else ("floating", self._base())
+            kind, name = ("fixed", f"{link} (static)") if self.is_static else ("floating", self._base())
             pose = self.poses.model @ self.poses[link]
             self._add(Joint(self._fresh(name), kind, None, pose, body=self.bodies[link], link=link))
-            self.carrier[link] = (self.made[-1].name, self.poses[link])
+            self.carrier[link] = (self.tree_joints[-1].name, self.poses[link])
             self._grow(link)
         self._frames()
 
     def _base(self) -> str:
-        return "root_joint" if not any(joint.kind == "floating" for joint in self.made) else "root_joint_2"
+        return "root_joint" if not any(joint.kind == "floating" for joint in self.tree_joints) else "root_joint_2"
 
     def _fresh(self, name: str) -> str:
-        while name in self.taken:
+        while name in self.used_names:
             name += "_"
-        self.taken.add(name)
+        self.used_names.add(name)
         return name
 
     def _add(self, joint: Joint) -> str:
-        self.made.append(joint)
+        self.tree_joints.append(joint)
         return joint.name
 
     def _grow(self, link: str) -> None:
@@ -283,21 +283,26 @@ class _Builder:
             stated = row.joint
             self._add(
                 Joint(
-                    stated.name, "fixed" if self.static else stated.kind, carrier, placement, stated.axis, limits=stated.limits
+                    stated.name,
+                    "fixed" if self.is_static else stated.kind,
+                    carrier,
+                    placement,
+                    stated.axis,
+                    limits=stated.limits,
                 )
             )
             carrier, placement = stated.name, HERE
         offset = joint.pose.inverse @ self.poses[joint.child]
         body = {"body": self.bodies[joint.child], "link": joint.child}
         if (np.eye(3) == offset.R).all() and not offset.p.any():
-            self.made[-1] = replace(self.made[-1], **body)
+            self.tree_joints[-1] = replace(self.tree_joints[-1], **body)
         else:
             self._add(Joint(self._fresh(f"link {joint.child}"), "fixed", carrier, offset, **body))
-        self.carrier[joint.child] = (self.made[-1].name, self.poses[joint.child])
+        self.carrier[joint.child] = (self.tree_joints[-1].name, self.poses[joint.child])
 
     def _frames(self) -> None:
         """Frames of the file, fixed to the links that they are attached to."""
-        links = {joint.link for joint in self.made} | {joint.name for joint in self.made}
+        links = {joint.link for joint in self.tree_joints} | {joint.name for joint in self.tree_joints}
         for name, link in self.poses.frames.items():
             carrier, home = self.carrier[link]
             link_name = None if name in links else name

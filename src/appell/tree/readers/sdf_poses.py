@@ -42,7 +42,7 @@ def numbers(element: Element, count: int, where: str) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stated:
+class _StatedPose:
     """A pose and the frame that it is relative to."""
 
     pose: Placement
@@ -57,7 +57,7 @@ class Poses:
     """
 
     model: Placement
-    stated: dict[str, _Stated]
+    stated: dict[str, _StatedPose]
     links: tuple[str, ...]
     children: dict[str, str]
     frames: dict[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Poses:
         model_pose = only(model, "pose", "the model")
         if model.get("placement_frame") or (model_pose is not None and model_pose.get("relative_to")):
             raise ModelError("placement_frame and relative_to of a <model> are not read; write its pose in the world")
-        stated: dict[str, _Stated] = {}
+        stated: dict[str, _StatedPose] = {}
         links = tuple(link.get("name") or "" for link in model.findall("link"))
         children = {j.get("name") or "": value(j, "child", f"joint '{j.get('name')}'", "") for j in model.findall("joint")}
         attached = {f.get("name") or "": f.get("attached_to") or MODEL for f in model.findall("frame")}
@@ -82,7 +82,7 @@ class Poses:
                     raise ModelError(f"two elements have the name '{name}', or it is reserved; rename {where}")
                 pose = only(element, "pose", where)
                 relative = (pose.get("relative_to") if pose is not None else "") or default.get(name, MODEL)
-                stated[name] = _Stated(Poses.stated_pose(pose, where), relative)
+                stated[name] = _StatedPose(Poses.stated_pose(pose, where), relative)
         if (canonical := model.get("canonical_link")) and canonical not in links:
             raise ModelError(f"canonical_link '{canonical}' is no link of the model")
         poses = Poses(Poses.stated_pose(model_pose, "the model"), stated, links, children)

@@ -23,7 +23,7 @@ from appell.tree.algorithms import moments
 from appell.tree.frames import FramedLink, FrameLayout, Node, basis, cleaned
 from appell.tree.inertia import HERE, Inertia, Placement, has_symbols
 from appell.tree.kinematics import Pose
-from appell.tree.placement_steps import quarter, spell, turn
+from appell.tree.placement_steps import elementary_steps, quarter, turn
 from appell.tree.spatial import Six, Slide, Step, Steps, Turn, add, cross
 from appell.tree.symbols.exact_scalars import (
     Algebra,
@@ -161,22 +161,22 @@ def _body_frame(node: Node) -> Placement:
 
 def _link(node: Node, parent_frame: Placement, frame: Placement) -> FramedLink:
     """A body in its given frame, z turned to the axis; the last rotation about z before a hinge becomes its offset."""
-    word, gamma = _spelled(parent_frame.inverse @ node.placement @ frame)
+    word, gamma = _exact_steps(parent_frame.inverse @ node.placement @ frame)
     if not node.kind.hinge:
         word, gamma = (*word, *turn(2, gamma)), 0.0
     return FramedLink(node, frame, word, gamma, node.inertia.seen_from(frame.inverse))
 
 
-def _spelled(X: Placement) -> tuple[Steps, float]:
+def _exact_steps(X: Placement) -> tuple[Steps, float]:
     """Translations along the given axes by exact lengths, rotations, and the last rotation about z (rad)."""
     size = 0.0 if has_symbols(X.p) else float(abs(X.p).max())
     lengths = [exact_scalar(x, size) for x in X.p]
-    turns = spell(Placement(X.R, np.zeros(3)), 0.0)
+    turns = elementary_steps(Placement(X.R, np.zeros(3)), 0.0)
     return (*(Slide(k, d) for k, d in enumerate(lengths) if d != 0), *turns.steps), turns.gamma
 
 
 def _all_steps(X: Placement) -> Steps:
-    word, gamma = _spelled(X)
+    word, gamma = _exact_steps(X)
     return (*word, *turn(2, gamma))
 
 

@@ -44,7 +44,7 @@ class JointSymbols:
     @staticmethod
     def of(kind: JointKind, word: str, alone: bool = False) -> JointSymbols:
         """The symbols of a joint of this kind and name; `alone`: it is the base."""
-        called = kind.called
+        called = kind.names_or_default
         scalars = [Coordinate(name.format(word)) for name in (called.alone if alone else called.coordinates)]
         balls = (Quaternion(word),) if called.quaternion else ()
         coordinates = (*scalars, *(x for ball in balls for x in ball.coordinates))
@@ -68,7 +68,7 @@ def symbols_of(nodes: Sequence[Node]) -> tuple[JointSymbols, ...]:
     owner: dict[str, Node] = {}
     for node in sorted(nodes, key=lambda node: node.kind.nq):
         word = word_of_name(node.name)
-        base = bool(node.kind.called.alone) and (kinds.count(node.kind.name) == 1 or word == "base")
+        base = bool(node.kind.names_or_default.alone) and (kinds.count(node.kind.name) == 1 or word == "base")
         symbols[node.name] = _untaken(node, "base" if base else word, base, owner)
         owner |= dict.fromkeys(symbols[node.name].names, node)
     return tuple(symbols[node.name] for node in nodes)

@@ -148,7 +148,7 @@ def _homogeneous(system: TreeSystem) -> dict[Any, Expr]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moving:
+class _MovingBody:
     """A body with the velocities u, w of its frame on its own axes: T = ½ m u·u + u·(ω × h) + ½ ω·Jω, all exact."""
 
     body: RigidBody
@@ -158,10 +158,10 @@ class _Moving:
     T: Exact
 
     @staticmethod
-    def of(tree: ExactTree, body: RigidBody, about: Moments, u: list[Exact], w: list[Exact]) -> _Moving:
+    def of(tree: ExactTree, body: RigidBody, about: Moments, u: list[Exact], w: list[Exact]) -> _MovingBody:
         K = [dot([tree.lifted(x) for x in about.J.row(n)], w) for n in range(3)]
         T = dot(u, u) * tree.lifted(about.m) + dot(u, cross(w, [tree.lifted(x) for x in about.h])) * 2 + dot(w, K)
-        return _Moving(body, about, u, w, T * sympy.Rational(1, 2))
+        return _MovingBody(body, about, u, w, T * sympy.Rational(1, 2))
 
     def written(self, tree: ExactTree, writing: Writing) -> LinkBody:
         moments = self.moments
@@ -178,17 +178,17 @@ def _bodies(tree: ExactTree) -> list[LinkBody]:
     return [body.written(tree, writing) for body in moving]
 
 
-def _link(n: int, tree: ExactTree) -> _Moving:
+def _link(n: int, tree: ExactTree) -> _MovingBody:
     """Body n; its centre of mass is c = h/m, its inertia about it J − m (c² 1 − c cᵀ)."""
     moments, pose, velocity = tree.moments[n], tree.poses[n], tree.velocities[n]
     R, c = tree.matrix(pose.R), (moments.h / (moments.m or 1)).applyfunc(sympy.cancel)
     steiner = c.dot(c) * sympy.eye(3) - c * c.T
     J = (moments.J - moments.m * steiner).applyfunc(sympy.expand)
     body = RigidBody(moments.m, J, tree.column(pose.p) + R * c, R, name=tree.layout.links[n].node.name)
-    return _Moving.of(tree, body, moments, velocity[3:], velocity[:3])
+    return _MovingBody.of(tree, body, moments, velocity[3:], velocity[:3])
 
 
-def _rotor(link: FramedLink, tree: ExactTree) -> _Moving:
+def _rotor(link: FramedLink, tree: ExactTree) -> _MovingBody:
     """An armature, ½ a v², of a joint that only rotates or only translates, or whose velocities are those of its
     coordinates."""
     node, axes = link.node, link.node.kind.subspace.axes
@@ -205,7 +205,7 @@ def _rotor(link: FramedLink, tree: ExactTree) -> _Moving:
     )
     body = RigidBody(moments.m, moments.J, [0, 0, 0], sympy.eye(3), name=f"rotor of {node.name}")
     rate = [tree.lifted(x) for x in link.spread([unit(k) for k in axes], tree.v)]
-    return _Moving.of(tree, body, moments, rate[3:], rate[:3])
+    return _MovingBody.of(tree, body, moments, rate[3:], rate[:3])
 
 
 def _weight(tree: ExactTree, gravity: Iterable[Any]) -> Expr:
