@@ -189,8 +189,8 @@ def test_answers_are_in_the_order_of_the_inputs_whatever_theirs():
     names = [str(symbol) for symbol in reader.first(*state)]
     for answer in answers:
         values = {str(key): float(value) for key, value in answer.items()}
-        assert reader.ask(*state) == [values[name] for name in names]
+        assert reader.values_at(*state) == [values[name] for name in names]
     for _, message in bad:
         with pytest.raises(ModelError, match=message):
-            reader.ask(*state)
-    assert len(reader.ask(*state)) == 3
+            reader.values_at(*state)
+    assert len(reader.values_at(*state)) == 3

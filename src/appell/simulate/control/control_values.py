@@ -43,9 +43,9 @@ class Reader:
             raise ModelError(f"rate= must be a positive number of readings per second, not {shown(rate)}")
         self.system, self.control, self.rate = system, control, float(rate)
         self.places: dict[Any, int] = {key: i for i, s in enumerate(system.parameters) for key in (s, str(s))}
-        self.ruled = {i for i, s in enumerate(system.parameters) if any(s.assumptions0.get(rule) for rule, _ in RULES)}
+        self.assumed = {i for i, s in enumerate(system.parameters) if any(s.assumptions0.get(rule) for rule, _ in RULES)}
         self.columns: tuple[int, ...] = ()  # of the inputs, known after the first call
-        self.usual: tuple[Any, ...] | None = None  # the keys of a valid result
+        self.usual_keys: tuple[Any, ...] | None = None  # the keys of a valid result
         self.order: list[int] = []  # positions of the inputs among them
         self.rules: list[tuple[int, Callable[[float], bool]]] = []  # conditions that an input must satisfy
 
@@ -70,10 +70,10 @@ class Reader:
         refuse_inputs(self.system, set(self.inputs))
         return {self.system.parameters[i]: answer[i] for i in self.columns}
 
-    def ask(self, t: float, q: Array, v: Array) -> list[float]:
+    def values_at(self, t: float, q: Array, v: Array) -> list[float]:
         """The values of the inputs, in the order of `inputs`."""
         answer = self.control(t, q, v)
-        quick = self._usual_values(answer) if type(answer) is dict and tuple(answer) == self.usual else None
+        quick = self._usual_values(answer) if type(answer) is dict and tuple(answer) == self.usual_keys else None
         return self._ordered(answer, t) if quick is None else quick
 
     def _usual_values(self, answer: dict[Any, Any]) -> list[float] | None:
@@ -95,7 +95,7 @@ class Reader:
                 ", ".join(str(self.system.parameters[i]) for i in sorted(indices)) for indices in (values, self.columns)
             )
             raise ModelError(f"the control gives {now or 'nothing'} at t = {t:g}, but gave {initial or 'nothing'} at the start")
-        self.usual, self.order = tuple(answer), [list(values).index(i) for i in self.columns]
+        self.usual_keys, self.order = tuple(answer), [list(values).index(i) for i in self.columns]
         return [values[i] for i in self.columns]
 
     def _checked(self, answer: Any, t: float) -> dict[int, float]:
@@ -129,7 +129,7 @@ class Reader:
             raise ModelError(f"the control returned {symbol} = {shown(value)} at t = {t:g}: not a number") from None
         if not isfinite(number):
             raise ModelError(f"the control returned {symbol} = {number} at t = {t:g}: not finite")
-        return checked(symbol, number) if index in self.ruled else number
+        return checked(symbol, number) if index in self.assumed else number
 
 
 def refuse_inputs(system: System, inputs: set[Any], who: str = "the control gives") -> None:

@@ -34,8 +34,8 @@ class Holds:
         self.loop, self.task, self.trace, self.p, self.interval = loop, task, trace, p, interval
         self.modes: dict[tuple[int, ...], Hold] = {}
         self.current: Hold | None = None
-        self.trials, self.too_few = FIRST_TRIALS, False
-        self.open = isinstance(self._loop(()), CLoop)
+        self.trials, self.trials_too_few = FIRST_TRIALS, False
+        self.worthwhile = isinstance(self._loop(()), CLoop)
 
     def reach(self, t_end: float, passed: int) -> bool:
         """Whether t_end was reached; otherwise the state is unchanged. passed: how many requested times lie before t_end."""
@@ -51,14 +51,14 @@ class Holds:
         self.leave()
         if out_of_memory:
             return self.reach(t_end, passed)
-        self.too_few = status == Status.BUFFER_FULL
+        self.trials_too_few = status == Status.BUFFER_FULL
         return False
 
-    def learn(self, seconds: float) -> None:
-        """Learns from an interval without a hold whether the next hold may try more steps, or is not worth it."""
-        if self.too_few:
-            self.trials, self.too_few = min(4 * self.trials, self.trace.steps.longest // 2 - 2), False
-            self.open = seconds < SECONDS_PER_YIELD / 4
+    def adapt(self, seconds: float) -> None:
+        """Adapts to an interval without a hold: whether the next hold may try more steps, or is not worth it."""
+        if self.trials_too_few:
+            self.trials, self.trials_too_few = min(4 * self.trials, self.trace.steps.longest // 2 - 2), False
+            self.worthwhile = seconds < SECONDS_PER_YIELD / 4
 
     def leave(self) -> None:
         """Appends the results of the holds to the trace."""
@@ -103,7 +103,7 @@ class Holds:
 
     def _contacts(self) -> tuple[int, ...] | None:
         """The faces in contact, if it rests on no others; None before the first interval has determined them."""
-        if not self.open:
+        if not self.worthwhile:
             return None
         if self._face_loop is None:
             return ()

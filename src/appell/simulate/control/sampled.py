@@ -52,10 +52,10 @@ class SampledLoop:
         """See `task.Loop.run`."""
         if task.t_end < task.t0:
             raise ModelError(f"a control runs forwards: until = {task.t_end:g} must not be before since = {task.t0:g}")
-        yield from _Journey(self, task, trace or task.trace()).traces()
+        yield from _SampledRun(self, task, trace or task.trace()).traces()
 
 
-class _Journey:
+class _SampledRun:
     """One run: its readings are here, everything else is in the trace."""
 
     def __init__(self, loop: SampledLoop, task: Task, trace: Trace):
@@ -75,11 +75,11 @@ class _Journey:
         self.readings = task.t0 + np.arange(max(1, ceil(samples * (1 - 1e-12) - 1e-9))) / loop.reader.rate
         self.ends = [*self.readings[1:].tolist(), task.t_end]
         passed = np.searchsorted(task.times, self.readings)  # a requested time at a reading belongs to the interval after it
-        self.asked = [*passed.tolist(), len(task.times)]
-        self.known_z = np.empty((len(self.readings), len(task.z0)))
+        self.times_before = [*passed.tolist(), len(task.times)]
+        self.z_read = np.empty((len(self.readings), len(task.z0)))
         self.steps = np.zeros(len(self.readings), dtype=np.int64)  # accepted until each reading
         self.controls: list[list[float]] = [self.p[self.columns].tolist()]
-        self.done = 0  # readings
+        self.readings_taken = 0  # readings
 
     def traces(self) -> Iterator[Trace]:
         status, answered = Status.OK, perf_counter()
@@ -87,8 +87,8 @@ class _Journey:
             if k and not self._read_control():
                 status = Status.CONTROL
                 break
-            self.known_z[k], self.steps[k], self.done = self.trace.z, self._steps_now(), k + 1
-            if not self.holds.reach(end, self.asked[k + 1]):
+            self.z_read[k], self.steps[k], self.readings_taken = self.trace.z, self._steps_now(), k + 1
+            if not self.holds.reach(end, self.times_before[k + 1]):
                 status = yield from self._run(k)
                 if status is not Status.OK:
                     break
@@ -108,7 +108,7 @@ class _Journey:
         t = self.trace.t
         v = self.u.copy() if self.velocities is None else self.velocities(t, self.trace.z, self.p)["v"]
         try:
-            values = self.loop.reader.ask(t, self.q.copy(), v)
+            values = self.loop.reader.values_at(t, self.q.copy(), v)
         except Exception as failure:  # any error of the user's function: the motion so far is kept
             self.trace.failure = failure
             return False
@@ -127,12 +127,12 @@ class _Journey:
                     yield trace
                     began = perf_counter()
         self.holds.bound_step()
-        self.holds.learn(seconds + perf_counter() - began)
+        self.holds.adapt(seconds + perf_counter() - began)
         return self.trace.status
 
     def _tasks(self, k: int) -> Iterator[Task]:
         """The task from the k-th reading to the next, interrupted after many steps to check whether to go on."""
-        full = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.asked[k + 1]])
+        full = replace(self.task, t_end=self.ends[k], p=self.p, times=self.task.times[: self.times_before[k + 1]])
         limit = self.steps[k] + max(STEPS_TO_COMPARE, int(OUT_OF_PROPORTION * self._usual_steps(k)))
         if limit < full.max_steps:
             yield replace(full, max_steps=limit)
@@ -154,7 +154,7 @@ class _Journey:
         steps, usual, flow = self._steps_now() - self.steps[k], self._usual_steps(k), self.loop.flow
         if k < 3 or steps < max(STEPS_TO_COMPARE, OUT_OF_PROPORTION * usual):
             return False
-        speeds = np.abs(self.known_z[: k + 1, flow.nq : flow.nq + flow.nu]).max(axis=1, initial=0.0)
+        speeds = np.abs(self.z_read[: k + 1, flow.nq : flow.nq + flow.nu]).max(axis=1, initial=0.0)
         if not speeds[k] > OUT_OF_PROPORTION * np.median(speeds):
             return False
         self.trace.failure = ModelError(
@@ -167,10 +167,10 @@ class _Journey:
 
     def _readings(self) -> Readings:
         """The readings so far, with the work done by jumps of inputs inside a potential."""
-        loop, n = self.loop, self.done
+        loop, n = self.loop, self.readings_taken
         values = np.array(self.controls[:n]).reshape(n, len(self.columns))
         readings = Readings(
-            inputs=loop.reader.inputs, t=self.readings[:n], z=self.known_z[:n], values=values, p=self.task.p,
+            inputs=loop.reader.inputs, t=self.readings[:n], z=self.z_read[:n], values=values, p=self.task.p,
             columns=loop.reader.columns, work=np.zeros(n),
         )  # fmt: skip
         if not loop.compiled.system.potential.free_symbols & set(loop.reader.inputs):
