@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from appell.compiled.run import Run
 from appell.loop.task import Task
-from appell.simulate.many import Many
+from appell.simulate.many import RunBatch
 
 Array = NDArray[np.float64]
 
@@ -28,6 +28,6 @@ def ends(run: Run, task: Task, starts: Array, *, method: str = "dop853", corner:
     n = len(starts)
     t, z, p = np.full(n, task.t0), np.array(starts, dtype=float), np.tile(task.p, (n, 1))
     atol = float(np.max(task.atol))
-    many = Many(run, rtol=task.rtol, atol=atol, method=method, corner=corner, max_steps=task.max_steps)
+    many = RunBatch(run, rtol=task.rtol, atol=atol, method=method, corner=corner, max_steps=task.max_steps)
     found = many.advance(t, z, p, np.full(n, task.t_end - task.t0), 1)
     return Ends(found.status.astype(int), t, z, found.events.astype(int))

@@ -12,7 +12,7 @@ import appell as ap
 from appell import zoo
 from appell.analysis.many import periodic_runs
 from appell.analysis.many.basin_measures import boundary_dimension
-from appell.simulate.many import Many
+from appell.simulate.many import RunBatch
 
 x, y = ap.coordinates("x y")
 c, F, w, e = ap.parameters("c F omega e", positive=True)
@@ -170,7 +170,7 @@ def test_a_limit_cycle():
 
 def test_an_interruption_keeps_what_is_done(monkeypatch):
     calls = []
-    advance = Many.advance
+    advance = RunBatch.advance
 
     def stops(self, *args, **options):
         calls.append(1)
@@ -178,7 +178,7 @@ def test_an_interruption_keeps_what_is_done(monkeypatch):
             raise KeyboardInterrupt
         return advance(self, *args, **options)
 
-    monkeypatch.setattr(Many, "advance", stops)
+    monkeypatch.setattr(RunBatch, "advance", stops)
     found = ap.bifurcation_diagram(WALL.system, {"omega": [2.3, 2.4, 2.5]}, skip=1, keep=2, follow=True, parameters=WILD)
     assert not found.ok and "interrupted after 2 of 3" in found.message
     assert np.isfinite(found.z[:2]).all() and np.isnan(found.z[2]).all()
@@ -232,7 +232,7 @@ def test_many_runs_are_each_their_own():
     t, z, p = rng.uniform(0, 1, n), np.stack([-rng.uniform(0, 1, n), rng.uniform(-1, 1, n)], axis=1), np.tile(run.p, (n, 1))
     p[:, 0] *= rng.uniform(0.5, 1.5, n)
     period = rng.uniform(1, 3, n)
-    many = Many(run, rtol=1e-10, atol=1e-12)
+    many = RunBatch(run, rtol=1e-10, atol=1e-12)
     together = many.advance(t.copy(), z.copy(), p, period, 3, 2)
     for k in range(n):
         alone = many.advance(t[k : k + 1].copy(), z[k : k + 1].copy(), p[k : k + 1], period[k : k + 1], 3, 2)

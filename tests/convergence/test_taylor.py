@@ -18,7 +18,7 @@ from appell.loop.methods.taylor import Taylor
 from appell.loop.task import Task
 from appell.simulate.loop.prepare import _python_project, _python_rhs, evaluator
 from appell.simulate.loop.program import loop_module
-from appell.simulate.many import Many
+from appell.simulate.many import RunBatch
 
 x, y, theta = ap.coordinates("x y theta")
 PENDULUM = ap.System([theta], theta.d**2 / 2, -2 * cos(theta), {theta: cos(ap.t) / 10}, name="pendulum")
@@ -234,7 +234,7 @@ def test_ends_of_many_starts_are_those_of_single_runs():
     starts = np.array([[0.5, 0.2], [0.1, -0.7], [-0.3, 0.0], [0.9, 1.0]])
     for method in ("taylor", "dop853"):
         z, n = starts.copy(), len(starts)
-        many = Many(run, rtol=1e-11, atol=1e-13, method=method)
+        many = RunBatch(run, rtol=1e-11, atol=1e-13, method=method)
         found = many.advance(np.zeros(n), z, np.tile(run.p, (n, 1)), np.full(n, until), 1)
         for k, (a, b) in enumerate(starts):
             motion = ap.simulate(run, {x: a, x.d: b}, until, rtol=1e-12, atol=1e-14)

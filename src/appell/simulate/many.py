@@ -82,7 +82,7 @@ def _bare_loop(run: Run, method: str) -> Loop:
     return plain_loop(run, flow(run.form, run.policies, work=False), method)
 
 
-class Many:
+class RunBatch:
     """The loop over many runs.
 
     Parameters
@@ -166,4 +166,4 @@ class Many:
         return states, trace.status, len(trace.events)
 
 
-__all__ = ["Advanced", "Many", "fitting_method"]
+__all__ = ["Advanced", "RunBatch", "fitting_method"]

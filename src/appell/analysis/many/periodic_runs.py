@@ -1,7 +1,7 @@
 """Many runs of one system from arrays of starts and parameters, period by period, with progress and safe on Ctrl-C.
 
 If there is enough work and the model allows it, the runs use the lanes of `ap.simulate_many`, several per instruction and on
-all cores; otherwise they go one after another through the compiled loop of `Many`.
+all cores; otherwise they go one after another through the compiled loop of `RunBatch`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from appell.model.values import bound
 from appell.reading import reals, text_of
 from appell.simulate.arguments import positive, relative
 from appell.simulate.loop.prepare import strange_restitution
-from appell.simulate.many import Many, fitting_method
+from appell.simulate.many import RunBatch, fitting_method
 from appell.simulate.start import check, consistent, read
 from appell.tree import Tree
 
@@ -112,7 +112,7 @@ class PeriodicRuns:
         self.options: dict[str, Any] = {**OPTIONS, **options, "rtol": relative(rtol)}
         self.options["atol"] = self._natural_atol(share) if atol is None else positive(atol, "atol")
         enough_work = n >= LANES_FILLED and n * periods >= PERIODS_WORTH_LANES
-        # the loop of `Many` has no friction; `ap.simulate_many` does such runs one by one
+        # the loop of `RunBatch` has no friction; `ap.simulate_many` does such runs one by one
         self.threads, self.in_lanes = threads, bool(model.frictions) or (enough_work and self._fits_lanes())
         self.periods_per_second = 1e5  # first estimate, periods per second
 
@@ -152,9 +152,9 @@ class PeriodicRuns:
         return why_not(self.run, order) is None
 
     @cached_property
-    def loop(self) -> Many:
+    def loop(self) -> RunBatch:
         """The loop over runs one after another."""
-        return Many(self.run, method=self.method, **self.options)
+        return RunBatch(self.run, method=self.method, **self.options)
 
     def _parameters(self, values_given: Mapping[str, Any]) -> Array:
         names, long = [str(p) for p in self.system.parameters], {k: v for k, v in values_given.items() if np.ndim(v)}
