@@ -83,7 +83,7 @@ class PiecewisePolynomial(sympy.AtomicExpr):
         return float(self.breaks[0]), float(self.breaks[-1])
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """A text on the origin of the values and their error."""
         error = "unknown, the table is short" if np.isnan(self.error) else f"about {self.error:.1g}"
         first, last = self.range

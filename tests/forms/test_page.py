@@ -48,7 +48,7 @@ def test_work_is_counted():
     x, y = ap.coordinates("x y")
     long = sympy.Add(*(sympy.sin(k * x) ** 2 * (x + k * y) for k in range(60)))
     assert simplified(long, effort) == long  # nothing is begun that cannot be paid
-    assert effort.left >= 0 and not WorkBudget(0.0).spend(1)
+    assert effort.remaining >= 0 and not WorkBudget(0.0).spend(1)
 
 
 def test_the_sleigh_as_a_book_has_it():

@@ -26,7 +26,7 @@ def found(*g):
     case = Case.of(ap.System([x, y, z, u, w, s], sum(c.d**2 for c in (x, y, z, u, w, s)) / 2, constraints=rows), {}, None, 0)
     kept, _ = ranks.independent(ranks.values(case.form, case.p, case.states, "A"))
     value = sympy.lambdify([x, y, z, u, w, s], g)
-    return [value(*state[1]) for state, _ in ranks.losses(case.form, case.p, case.states, kept)]
+    return [value(*state[1]) for state, _ in ranks.rank_losses(case.form, case.p, case.states, kept)]
 
 
 @pytest.mark.parametrize(

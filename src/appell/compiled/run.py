@@ -176,7 +176,7 @@ class Run:
         """Raises `SingularConfiguration` with the state in the message."""
         state = self.named(q, v)
         values = ", ".join(f"{name} = {value:.6g}" for name, value in state.items())
-        outside = [table.said for table in tables(self.system) if table.piece_of(t) is None]
+        outside = [table.description for table in tables(self.system) if table.piece_of(t) is None]
         text = "; ".join([text, *outside])
         raise SingularConfiguration(f"{text}: t = {t:.6g}, {values}", time=t, state=state)
 

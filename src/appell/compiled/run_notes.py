@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from appell.model.jumps import dry_friction
 from appell.model.measured import records_of
 from appell.model.prescription import tables
-from appell.model.sides import unlocated
+from appell.model.sides import unlocated_jumps
 from appell.normal_form.flow import acceleration
 from appell.normal_form.manifold import find
 from appell.normal_form.solved import GaussSolved
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run_notes(run: Run) -> tuple[Note, ...]:
     """See `Run.notes`."""
     tabulated = [*tables(run.system), *records_of(run.system.parameters)]
-    notes = [Note(record.said, kind="table") for record in tabulated]
+    notes = [Note(record.description, kind="table") for record in tabulated]
     if run.policies.redundant:
         names = ", ".join(f"'{name}'" for name in run.policies.redundant)
         text = f"redundant constraints ({names}): accelerations are unique, multipliers are those of least norm"
@@ -31,7 +31,7 @@ def run_notes(run: Run) -> tuple[Note, ...]:
             rows = [row.constraint.name for row in run.form.rows if not row.linear]
             text = "Gauss's minimum was sought from many starts: it is not proven to be the global one"
             notes.append(Note(text, kind="minimum", constraints=rows))
-    for jump in (dry_friction(run.system.forces), unlocated(run.system)):
+    for jump in (dry_friction(run.system.forces), unlocated_jumps(run.system)):
         notes += [Note(jump, kind="jump")] if jump else []
     return tuple(notes)
 

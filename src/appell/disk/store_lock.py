@@ -18,7 +18,7 @@ class StoreLock:
     """
 
     def __init__(self, file: Path, what: str, option: str):
-        self.file, self.what, self.option, self.handle = file, what, option, None
+        self.file, self.guarded, self.option, self.handle = file, what, option, None
 
     def take(self) -> None:
         """Takes the lock; raises `ModelError` if another process has it."""
@@ -31,7 +31,7 @@ class StoreLock:
         if not _locked(handle):
             owner = handle.read(200).strip() or "another process"
             handle.close()
-            raise ModelError(f"{self.what} is being worked on by {owner}; wait for it, or give another {self.option}")
+            raise ModelError(f"{self.guarded} is being worked on by {owner}; wait for it, or give another {self.option}")
         handle.truncate(0)
         handle.write(f"process {os.getpid()} on {platform.node() or 'this machine'}")
         handle.flush()

@@ -15,7 +15,7 @@ from appell.ensembles.order import Order
 from appell.errors import AS_ASKED, STATUS_TEXT, Status
 from appell.letters.plain_latex import latex
 from appell.model import System
-from appell.model.units import Dimensions, derived, said
+from appell.model.units import Dimensions, derived, unit_text
 from appell.motion.dataset import UniqueNames, json_text, version
 from appell.reductions.kinds import KINDS
 
@@ -137,7 +137,7 @@ def with_units(found: xr.Dataset, system: System, units: Mapping[str, Dimensions
         symbol = symbols.get(variable.attrs.get("symbol", ""))
         unit = None if symbol is None else derived(symbol, units)
         if unit is not None and variable.attrs.get("units") == "SI":
-            variable.attrs["units"] = said(unit) if unit else "1"
+            variable.attrs["units"] = unit_text(unit) if unit else "1"
     return found
 
 

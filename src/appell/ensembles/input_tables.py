@@ -37,7 +37,7 @@ class InputTables:
 
     def of(self, run: int) -> Schedule:
         """The schedule of one run, with its records."""
-        return Schedule(self.knots, self.values[run if len(self.values) > 1 else 0], self.columns).beside(self.records)
+        return Schedule(self.knots, self.values[run if len(self.values) > 1 else 0], self.columns).combined_with(self.records)
 
     @cached_property
     def rows(self) -> Array:

@@ -26,7 +26,7 @@ from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.methods.taylor import SERIES
 from appell.model.hidden_jumps import jumps_in
 from appell.model.jumps import dry_friction
-from appell.model.sides import bends, sided
+from appell.model.sides import kink_functions, sided
 from appell.modes.contact_thresholds import GAP_FLOOR
 from appell.normal_form.flow import Flow, FlowState, flow, inputs_of
 from appell.normal_form.next_break import next_break
@@ -104,7 +104,7 @@ def lanes_flow(run: Run, order: Order) -> Flow:
 
 def bends_of(run: Run, motion: Flow) -> Fn | None:
     """(t, z, p) → c, which change sign where a force has a kink; None if none has."""
-    if not (surfaces := bends(run.system)):
+    if not (surfaces := kink_functions(run.system)):
         return None
     state = FlowState.full(run.form, motion.has_work)
     values = run.form.lowered_values({f"c{k}": c for k, c in enumerate(surfaces)}, run.system).values()

@@ -18,7 +18,7 @@ MOST_FILES, DEEPEST_INCLUDE = 100, 8
 JOINED_LISTS = ("coordinates", "quaternions", "speeds", "states")
 
 
-def below(folder: Path | None, name: Any, what: str) -> Path:
+def file_below(folder: Path | None, name: Any, what: str) -> Path:
     """A file named by a model, which must be below the folder of the model."""
     if folder is None:
         raise ModelError(f"a model that is a text has no folder, and so no {what} beside it")
@@ -50,7 +50,7 @@ class Including:
             raise ModelError(f"a list of model files is wanted, not {shown(names)}")
         merged: dict[str, Any] = {}
         for name in names:
-            path = below(self.folder, name, "model file")
+            path = file_below(self.folder, name, "model file")
             self.count += 1
             if path in trail or len(trail) >= DEEPEST_INCLUDE or self.count > MOST_FILES:
                 reason = "includes itself" if path in trail else "goes too deep, or has too many files"
@@ -78,4 +78,4 @@ def _grows(key: str, value: list[Any]) -> bool:
     return key in JOINED_LISTS or (bool(value) and all(isinstance(entry, dict) for entry in value))
 
 
-__all__ = ["Including", "below"]
+__all__ = ["Including", "file_below"]

@@ -32,7 +32,7 @@ import sympy
 
 from appell.errors import ModelError
 from appell.files.drawn import read_scene
-from appell.files.included import below
+from appell.files.included import file_below
 from appell.files.keys import REPORT, ROBOT, RUN, TOP
 from appell.files.model import Model
 from appell.files.model_parts import read_bodies, read_loads, read_rows
@@ -41,8 +41,7 @@ from appell.files.tables import read_table
 from appell.forms import FORMS
 from appell.jets import coordinates, parameters, prescribed, speeds, states
 from appell.model import System, quaternion, sampled
-from appell.model.units import DIMENSIONLESS, SECOND, times, unit_of
-from appell.model.units import said as in_words
+from appell.model.units import DIMENSIONLESS, SECOND, times, unit_of, unit_text
 from appell.reading import shown
 from appell.spelling import did_you_mean
 from appell.tree import Tree
@@ -73,9 +72,9 @@ class _ModelReader:
 
     def __init__(self, source: Source):
         self.source = source
-        self.lists: dict[str, list[Any]] = {}
+        self.letters: dict[str, list[Any]] = {}
         self.tree: Any = None
-        self.every: list[Any] = []  # coordinates and quaternions in order
+        self.configuration: list[Any] = []  # coordinates and quaternions in order
 
     def model(self) -> Model:
         self.source.keys(self.source.data, set(TOP), ())
@@ -137,10 +136,10 @@ class _ModelReader:
         makers = {"coordinates": coordinates, "speeds": speeds, "states": states}
         for key, maker in makers.items():
             names = [name for name in self.source.listed(key) if key != "coordinates" or name not in by_name]
-            self.lists[key] = [self._letter((key,), name, maker) for name in names]
+            self.letters[key] = [self._letter((key,), name, maker) for name in names]
         listed = self.source.listed("coordinates")
-        self.every = [by_name.get(name) or self.source.names[name] for name in listed]
-        self.every += [q for name, q in by_name.items() if name not in listed]
+        self.configuration = [by_name.get(name) or self.source.names[name] for name in listed]
+        self.configuration += [q for name, q in by_name.items() if name not in listed]
         for q in by_name.values():
             self.source.names |= {s.letter: s for s in (*q.coordinates, *q.rates)}
             self.source.units |= {s.letter: DIMENSIONLESS for s in q.coordinates} | {s.letter: PER_SECOND for s in q.rates}
@@ -171,7 +170,7 @@ class _ModelReader:
         """Records the unit of a symbol; it must agree with [units]."""
         stated = self.source.units.get(name)
         if unit is not None and stated is not None and unit != stated:
-            raise self.source.wrong(keys, f"'{name}' has {in_words(unit)} here and {in_words(stated)} in [units]")
+            raise self.source.wrong(keys, f"'{name}' has {unit_text(unit)} here and {unit_text(stated)} in [units]")
         if unit is not None:
             self.source.units[name] = unit
 
@@ -223,18 +222,18 @@ class _ModelReader:
                 }
         if "sample" in data:
             arguments["sample"] = self._states("sample")
-        if self.lists["speeds"]:
-            arguments["speeds"] = self.lists["speeds"]
+        if self.letters["speeds"]:
+            arguments["speeds"] = self.letters["speeds"]
         if "robot" in data:
             return self._robot_system(arguments)
-        return System(self.every, name=self.source.text("name", "system"), **arguments)
+        return System(self.configuration, name=self.source.text("name", "system"), **arguments)
 
     def _robot(self) -> Any:
         """The tree of a robot file; its joints are coordinates for expressions."""
         settings = self.source.keys(self.source.data["robot"], set(ROBOT), ("robot",))
         if "file" not in settings:
             raise self.source.wrong(("robot",), "file= names a robot's description beside this file")
-        path = self.source.checked(("robot", "file"), lambda: below(self.source.folder, settings["file"], "robot"))
+        path = self.source.checked(("robot", "file"), lambda: file_below(self.source.folder, settings["file"], "robot"))
         options = {key: value for key, value in settings.items() if key != "file"}
         wrong = [key for key, value in options.items() if not isinstance(value, bool)]
         if wrong:
@@ -249,7 +248,7 @@ class _ModelReader:
     def _robot_system(self, given: dict[str, Any]) -> Any:
         """The system of a robot with the other contents of the file."""
         extra = [key for key in ("kinetic", "bodies", "kinematics", "speeds", "sample") if given.get(key)]
-        if extra or self.lists["coordinates"]:
+        if extra or self.letters["coordinates"]:
             raise self.source.wrong(
                 ("robot",), f"a robot has coordinates and masses of its own; leave {(extra or ['coordinates'])[0]} out"
             )

@@ -15,7 +15,7 @@ from appell.files.toml_positions import DOTS_IN_KEY, TomlPositions, long_key
 from appell.files.written import read_expression
 from appell.jets import Jet
 from appell.model.multiplier import Multiplier
-from appell.model.units import SECOND, Dimensions, derived, quantity, said, times
+from appell.model.units import SECOND, Dimensions, derived, quantity, times, unit_text
 from appell.reading import finite, missing, out_of_range, shown
 from appell.spelling import did_you_mean
 
@@ -69,10 +69,10 @@ class Source:
 
     def __init__(self, text: str, folder: Path | None, name: str):
         self.folder, self.name = folder, name
-        self.parts: list[tuple[str, TomlPositions, dict[str, int]]] = []  # included files in order, the file itself last
+        self.files_read: list[tuple[str, TomlPositions, dict[str, int]]] = []  # included files in order, the file itself last
         parsed = self._parsed(text, name)
         self.data = self._joined(parsed)
-        self._keep(name, text, parsed)
+        self._add_file(name, text, parsed)
         self.names: dict[str, Any] = {}
         self.units: dict[str, Dimensions] = {}
         self.labels: set[str] = set()
@@ -98,7 +98,7 @@ class Source:
         def parse(path: Path) -> dict[str, Any]:
             text = text_in(path)
             parsed = self._parsed(text, path.name)
-            self._keep(path.name, text, parsed)
+            self._add_file(path.name, text, parsed)
             return parsed
 
         try:
@@ -108,8 +108,8 @@ class Source:
         except ModelError as error:
             raise PlacedError(f"include: {error}", 1, 1) from None
 
-    def _keep(self, name: str, text: str, data: dict[str, Any]) -> None:
-        self.parts.append((name, TomlPositions(text), {key: len(x) for key, x in data.items() if isinstance(x, list)}))
+    def _add_file(self, name: str, text: str, data: dict[str, Any]) -> None:
+        self.files_read.append((name, TomlPositions(text), {key: len(x) for key, x in data.items() if isinstance(x, list)}))
 
     # -- errors ----------------------------------------------------------------------------------------------------------
 
@@ -126,14 +126,14 @@ class Source:
         """The file and position of a value."""
         if len(keys) > 1 and isinstance(keys[1], int):
             index = keys[1]
-            for name, places, counts in self.parts:
+            for name, places, counts in self.files_read:
                 if index < (count := counts.get(str(keys[0]), 0)):
                     return name, places.of((keys[0], index, *keys[2:]))
                 index -= count
-        for name, places, _ in reversed(self.parts):
-            if places.knows(keys[:2]):
+        for name, places, _ in reversed(self.files_read):
+            if places.contains(keys[:2]):
                 return name, places.of(keys)
-        return self.parts[-1][0], self.parts[-1][1].of(keys)
+        return self.files_read[-1][0], self.files_read[-1][1].of(keys)
 
     def checked(self, keys: Keys, act: Callable[[], Any]) -> Any:
         """The result of `act`; model errors get the position of the value."""
@@ -196,7 +196,7 @@ class Source:
         """A number in SI: plain, or text with a unit, which must match `wanted` if that is known."""
         number, unit = self.dimensional(value, keys)
         if unit is not None and wanted is not None and unit != wanted:
-            raise self.wrong(keys, f"{shown(value)} has {said(unit)} and should have {said(wanted)}")
+            raise self.wrong(keys, f"{shown(value)} has {unit_text(unit)} and should have {unit_text(wanted)}")
         return number
 
     def of_state(self, value: Any, key: str, keys: Keys) -> float:
@@ -208,7 +208,7 @@ class Source:
             letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (symbol.name, 0)
             self.units[letter] = times(unit, SECOND, Fraction(dots))
         elif unit is not None and unit != stated:
-            raise self.wrong(keys, f"{shown(value)} has {said(unit)} and {key} has {said(stated or ())}")
+            raise self.wrong(keys, f"{shown(value)} has {unit_text(unit)} and {key} has {unit_text(stated or ())}")
         return number
 
     def dimensional(self, value: Any, keys: Keys) -> tuple[float, Dimensions | None]:

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appell.errors import AppellError
-from appell.files.included import below
+from appell.files.included import file_below
 from appell.files.keys import FUNCTION
 from appell.files.source import Keys, Source
-from appell.model.units import SECOND, Dimensions, said, unit_of
+from appell.model.units import SECOND, Dimensions, unit_of, unit_text
 from appell.reading import shown
 from appell.spelling import did_you_mean
 
@@ -42,7 +42,7 @@ def read_table(source: Source, given: Mapping[str, Any], keys: Keys) -> tuple[Ar
             raise source.wrong(keys, f"{key}= is a text, not {shown(value)}")
     if "table" not in given:
         raise source.wrong(keys, "table= names a CSV file beside this one")
-    path = source.checked(keys, lambda: below(source.folder, given["table"], "table"))
+    path = source.checked(keys, lambda: file_below(source.folder, given["table"], "table"))
     if path.stat().st_size > TABLE_BYTES:
         raise source.wrong(keys, f"{shown(given['table'])} has more than {TABLE_BYTES} bytes")
     try:
@@ -74,7 +74,7 @@ def _columns(
         raise source.wrong(keys, "times and values are two columns of the table")
     per_time, of_time = _unit(source, head[t][1], settings.get("time_unit"), keys)
     if of_time not in (None, SECOND):
-        raise source.wrong(keys, f"the times of the table have {said(of_time)} and should have s")
+        raise source.wrong(keys, f"the times of the table have {unit_text(of_time)} and should have s")
     factor, unit = _unit(source, head[y][1], settings.get("unit"), keys)
     times, values = _numbers(source, rows, (t, y), keys)
     return per_time * times, factor * values, unit

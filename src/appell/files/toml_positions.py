@@ -32,7 +32,7 @@ class TomlPositions:
     """(section, number, key …) → line and column of the value, from 1; line 1 if not found."""
 
     def __init__(self, text: str):
-        self._found: dict[Path, tuple[int, int]] = {}
+        self._positions: dict[Path, tuple[int, int]] = {}
         section: Path = ()
         counts: Counter[str] = Counter()
         quoted = ""
@@ -46,7 +46,7 @@ class TomlPositions:
                 if header[1] == "[[":
                     section = (name, counts[name])
                     counts[name] += 1
-                self._found.setdefault(section, (number, 1))
+                self._positions.setdefault(section, (number, 1))
             elif entry := KEY_LINE.match(line):
                 keys = [_unquoted(part) for part in KEY.findall(entry[1])]
                 value = line[entry.end() :]
@@ -54,17 +54,17 @@ class TomlPositions:
                     if value.startswith(quotes) and quotes not in value[3:]:
                         quoted = quotes
                 opening = 3 if value[:3] in ('"""', "'''") else 1 if value[:1] in "\"'" else 0
-                self._found.setdefault((*section, *keys), (number, entry.end() + opening + 1))
+                self._positions.setdefault((*section, *keys), (number, entry.end() + opening + 1))
 
-    def knows(self, path: Path) -> bool:
+    def contains(self, path: Path) -> bool:
         """Whether the position of a value, or of something in it, is known."""
-        return any(known[: len(path)] == path for known in self._found)
+        return any(known[: len(path)] == path for known in self._positions)
 
     def of(self, path: Path) -> tuple[int, int]:
         """The position of a value, or of its nearest known container."""
-        while path and path not in self._found:
+        while path and path not in self._positions:
             path = path[:-1]
-        return self._found.get(path, (1, 1))
+        return self._positions.get(path, (1, 1))
 
 
 def _unquoted(key: str) -> str:

@@ -182,10 +182,10 @@ class _TextReader:
     def _numbers(self, node: Any, values: list[Any]) -> list[Any]:
         for x in values:
             if not isinstance(x, Expr):
-                raise self._at(node, "a condition is given where a number is expected")
+                raise self._error_at(node, "a condition is given where a number is expected")
         return values
 
-    def _at(self, node: Any, what: str) -> NotationError:
+    def _error_at(self, node: Any, what: str) -> NotationError:
         meta = node.meta if isinstance(node, Tree) else node
         return NotationError(what, getattr(meta, "line", 1), getattr(meta, "column", 1))
 
@@ -199,7 +199,7 @@ class _TextReader:
         factors: list[Any] = [sympy.Integer(sign)]
         for mark, x in zip(marks, self._numbers(node, [self._value(operand, depth + 1) for operand in operands]), strict=True):
             if mark == "/" and x.is_zero:
-                raise self._at(node, "a division by zero")
+                raise self._error_at(node, "a division by zero")
             factors.append(x if mark != "/" else sympy.Pow(x, -1))
         numbers, symbolic = [x for x in factors if x.is_Number], [x for x in factors if not x.is_Number]
         return self._finite(node, _scaled(sympy.Mul(*numbers), sympy.Mul(*symbolic)))
@@ -209,63 +209,63 @@ class _TextReader:
         if fixed != 0:
             size = abs(float(fixed)) if fixed.is_Rational or fixed.is_Float else abs(complex(fixed.evalf(15)))
             if size > LARGEST_WRITTEN_POWER:
-                raise self._at(node, f"a power of {size:.4g}; {LARGEST_WRITTEN_POWER} is the largest")
+                raise self._error_at(node, f"a power of {size:.4g}; {LARGEST_WRITTEN_POWER} is the largest")
         if base.is_zero and exponent.is_negative:
-            raise self._at(node, "a division by zero")
+            raise self._error_at(node, "a division by zero")
         if base.is_Rational and exponent.is_Rational:  # SymPy writes both b**7 and b**(1/7) with powers up to the seventh
             bits, order = base.p.bit_length() + base.q.bit_length(), max(int(exponent.p), 1 if exponent.q == 1 else exponent.q)
             if bits * order > 4_000:
-                raise self._at(node, "a number of more than a thousand digits")
+                raise self._error_at(node, "a number of more than a thousand digits")
         if base.is_number and exponent.is_number and (base.is_Float or exponent.is_Float):
             try:
                 math.pow(float(base), float(exponent))
             except (OverflowError, ValueError, TypeError):
-                raise self._at(node, "it has no finite real value") from None
+                raise self._error_at(node, "it has no finite real value") from None
         return self._finite(node, sympy.Pow(base, exponent))
 
     def _finite(self, node: Any, value: Any) -> Any:
         if value.has(sympy.zoo, sympy.oo, -sympy.oo, sympy.nan):
-            raise self._at(node, "it has no finite value")
+            raise self._error_at(node, "it has no finite value")
         if value.is_number and value.is_real is False:
-            raise self._at(node, "it is not a real number")
+            raise self._error_at(node, "it is not a real number")
         return value
 
     def _read_number(self, node: Any, depth: int) -> Expr:
         text = str(node.children[0])
         if len(text) > MOST_DIGITS:
-            raise self._at(node, f"a number of {len(text)} characters; {MOST_DIGITS} are read at most")
+            raise self._error_at(node, f"a number of {len(text)} characters; {MOST_DIGITS} are read at most")
         if text.isdigit():
             return sympy.Integer(int(text))
         value = float(text)
         if reason := out_of_range(text, value):
-            raise self._at(node, f"{text} {reason}")
+            raise self._error_at(node, f"{text} {reason}")
         return sympy.Float(value)
 
     def _read_name(self, node: Any, depth: int) -> Expr:
         name = str(node.children[0])
         plain = name[1:-1] if name.startswith("`") else name
         dots = len(str(node.children[1])) if len(node.children) > 1 else 0
-        return self._dotted(node, self._known(node, plain), dots)
+        return self._dotted(node, self._symbol_named(node, plain), dots)
 
-    def _known(self, node: Any, name: str) -> Any:
+    def _symbol_named(self, node: Any, name: str) -> Any:
         if name in self._names:
             return self._names[name]
         if name in ("t", "pi"):
             return t if name == "t" else sympy.pi
         if name in FUNCTIONS or name in SPECIAL_FUNCTIONS:
-            raise self._at(node, f"{name} is a function; write {name}(…)")
+            raise self._error_at(node, f"{name} is a function; write {name}(…)")
         meant = SOUNDS_LIKE.get(name)
         hint = (
             f"; did you mean '{meant}'?"
             if meant in self._names
             else did_you_mean(name, [*self._names, *FUNCTIONS, *SPECIAL_FUNCTIONS])
         )
-        raise self._at(node, f"unknown name '{name}'{hint}")
+        raise self._error_at(node, f"unknown name '{name}'{hint}")
 
     def _dotted(self, node: Any, symbol: Any, dots: int) -> Any:
         for _ in range(dots):
             if not isinstance(symbol, Jet):
-                raise self._at(node, f"{symbol} has no time derivative: it is no coordinate")
+                raise self._error_at(node, f"{symbol} has no time derivative: it is no coordinate")
             symbol = symbol.d
         return symbol
 
@@ -277,47 +277,49 @@ class _TextReader:
         if name == "multiplier":
             return self._multiplier(node, arguments)
         if name not in FUNCTIONS and name not in SPECIAL_FUNCTIONS:
-            raise self._at(node, f"unknown function '{name}'{did_you_mean(name, [*FUNCTIONS, *SPECIAL_FUNCTIONS])}")
+            raise self._error_at(node, f"unknown function '{name}'{did_you_mean(name, [*FUNCTIONS, *SPECIAL_FUNCTIONS])}")
         values = [self._value(x, depth + 1) for x in arguments]
         if name == "piecewise":
             return self._piecewise(node, values)
         self._numbers(node, values)
         if name == "heaviside":
             if len(values) not in (1, 2):
-                raise self._at(node, f"heaviside takes one or two arguments, not {len(values)}")
-            return self._once(node, sympy.Heaviside, values)
+                raise self._error_at(node, f"heaviside takes one or two arguments, not {len(values)}")
+            return self._computed_once(node, sympy.Heaviside, values)
         function, count = FUNCTIONS[name]
         self._count(node, name, values, count)
         if name in OVERFLOWING and values[0].is_number:
             try:
                 OVERFLOWING[name](float(values[0]))
             except (OverflowError, TypeError):
-                raise self._at(node, f"{name} of this number is too large") from None
-        return self._finite(node, self._once(node, function, values))
+                raise self._error_at(node, f"{name} of this number is too large") from None
+        return self._finite(node, self._computed_once(node, function, values))
 
-    def _once(self, node: Any, function: Callable[..., Any], values: list[Any], kind: Any = None) -> Any:
+    def _computed_once(self, node: Any, function: Callable[..., Any], values: list[Any], kind: Any = None) -> Any:
         """The result of a function for these values, computed once; excessive work raises before it is done."""
         key = (kind or function, *values)
         if key not in self._called:
             size = sum(len(x.args) if isinstance(x, PAIRWISE) else 1 for x in values)
             self._work += 1 + (size**2 // 5 if function in PAIRWISE else 0)
             if self._work > MOST_CALLS:
-                raise self._at(node, f"more than {MOST_CALLS} different functions in one expression; min and max count more")
+                too_many = f"more than {MOST_CALLS} different functions in one expression; min and max count more"
+                raise self._error_at(node, too_many)
             self._called[key] = function(*values)
         return self._called[key]
 
     def _count(self, node: Any, name: str, arguments: list[Any], count: int | None) -> None:
         if (count is None and len(arguments) < 2) or (count is not None and len(arguments) != count):
             expected = {None: "two arguments or more", 1: "one argument", 2: "two arguments"}[count]
-            raise self._at(node, f"{name} takes {expected}, not {len(arguments)}")
+            raise self._error_at(node, f"{name} takes {expected}, not {len(arguments)}")
 
     def _multiplier(self, node: Any, arguments: list[Any]) -> Any:
         self._count(node, "multiplier", arguments, 1)
         if arguments[0].data not in ("name", "text"):
-            raise self._at(node, 'multiplier takes the name of a constraint, multiplier(floor) or multiplier("left wall")')
+            examples = 'multiplier(floor) or multiplier("left wall")'
+            raise self._error_at(node, f"multiplier takes the name of a constraint, {examples}")
         name = self._label(arguments[0])
         if self._multipliers is None:
-            raise self._at(node, f"multiplier({name}) may stand in forces and limits of friction only")
+            raise self._error_at(node, f"multiplier({name}) may stand in forces and limits of friction only")
         return self._multipliers(name)
 
     def _label(self, node: Any) -> str:
@@ -326,31 +328,31 @@ class _TextReader:
         try:
             return written[1:-1] if written.startswith("`") else json.loads(written) if node.data == "text" else written
         except ValueError:
-            raise self._at(node, f"{shown(written)} is no text; a backslash is written twice") from None
+            raise self._error_at(node, f"{shown(written)} is no text; a backslash is written twice") from None
 
     def _read_text(self, node: Any, depth: int) -> Any:
-        raise self._at(node, "a text in quotation marks may stand in multiplier(…) only")
+        raise self._error_at(node, "a text in quotation marks may stand in multiplier(…) only")
 
     def _condition(self, node: Any, kind: str, values: list[Any]) -> Any:
         if kind == "relation":
             marks = [str(c) for c in node.children if isinstance(c, Token)]
             if any(x.has(sympy.Piecewise) for x in self._numbers(node, values)):  # SymPy would try to solve it
-                raise self._at(node, "a condition cannot contain piecewise; write its cases as those of the outer one")
-            return self._once(node, lambda a, b: _compared(marks[0], a, b), values, RELATIONS[marks[0]])
+                raise self._error_at(node, "a condition cannot contain piecewise; write its cases as those of the outer one")
+            return self._computed_once(node, lambda a, b: _compared(marks[0], a, b), values, RELATIONS[marks[0]])
         for x in values:
             if isinstance(x, Expr):
-                raise self._at(node, "a number stands where a condition is wanted")
-        return self._once(node, {"either": sympy.Or, "both": sympy.And, "refused": sympy.Not}[kind], values)
+                raise self._error_at(node, "a number stands where a condition is wanted")
+        return self._computed_once(node, {"either": sympy.Or, "both": sympy.And, "refused": sympy.Not}[kind], values)
 
     def _piecewise(self, node: Any, values: list[Any]) -> Any:
         if len(values) < 3 or len(values) % 2 == 0:
-            raise self._at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
+            raise self._error_at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
         pairs = list(zip(values[:-1:2], values[1:-1:2], strict=True))
         for value, when in pairs:
             if not isinstance(value, Expr) or isinstance(when, Expr):
-                raise self._at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
+                raise self._error_at(node, "piecewise is written piecewise(value, condition, …, otherwise)")
         self._numbers(node, [values[-1]])
-        return self._once(node, sympy.Piecewise, [*pairs, (values[-1], True)])
+        return self._computed_once(node, sympy.Piecewise, [*pairs, (values[-1], True)])
 
 
 def _compared(mark: str, a: Any, b: Any) -> Any:

@@ -112,13 +112,13 @@ class QuasiFrame:
         broken = tuple(Speed(f"f_{i + 1}") for i in range(len(pseudo.rows.indices)))
         self.w: tuple[Symbol, ...] = (*pseudo.speeds, *broken)
         self.H = pseudo.inverse
-        self.at_zero: dict[Symbol, Expr] = {s: sympy.Integer(0) for f in broken for s in (f, f.d)}
+        self.vanishing_speeds: dict[Symbol, Expr] = {s: sympy.Integer(0) for f in broken for s in (f, f.d)}
         column = Matrix(self.w) if self.w else sympy.zeros(0, 1)
         velocity = {v: row_times(self.H, i, column) + pseudo.h0[i] for i, v in enumerate(system.velocities)}
         self.T = restricted(system.kinetic, velocity)
-        self.momenta = [restricted(p, self.at_zero) for p in gradient(self.T, self.w)]
-        self.slopes = self.shifts(restricted(self.T, self.at_zero))
-        self.along = time_derivation(pseudo.rates)
+        self.momenta = [restricted(p, self.vanishing_speeds) for p in gradient(self.T, self.w)]
+        self.slopes = self.shifts(restricted(self.T, self.vanishing_speeds))
+        self.rate = time_derivation(pseudo.rates)
 
     def shifts(self, expr: Expr) -> list[Expr]:
         """X_a: the slope along each velocity, (nv,); ∂/∂q_a for velocities q̇."""
@@ -170,7 +170,7 @@ class QuasiFrame:
         p = self.momenta
         slopes = [self.H[i, s] * T_q for i, T_q in enumerate(self.slopes) if self.H[i, s] != 0]
         turning = [p[r] * self.Gamma(r, s) for r in range(len(p))]
-        return self.along(p[s]) - sympy.Add(*slopes) + sympy.Add(*turning)
+        return self.rate(p[s]) - sympy.Add(*slopes) + sympy.Add(*turning)
 
     def Gamma(self, r: int, s: int) -> Expr:
         """Γ_rs = Σ_k γ^r_sk w_k + γ^r_s0 on the constraints."""

@@ -100,8 +100,8 @@ def hamilton(system: System, pseudo: Mapping[str, Any] | None = None) -> Equatio
 class Canonical:
     """p_s = ∂T/∂w_s = (M w + b)_s, w = M⁻¹(p − b), H = ½ (p − b)·w − T0 + V.
 
-    Where M⁻¹ is long, `named`, w stay in the equations in place of M⁻¹(p − b), with M w + b = p: −∂H/∂q at fixed p is
-    ∂(T − V)/∂q at fixed w. Where M⁻¹ cannot be written at all, they also stay in H.
+    Where M⁻¹ is long, `names_velocities`, w stay in the equations in place of M⁻¹(p − b), with M w + b = p: −∂H/∂q at fixed p
+    is ∂(T − V)/∂q at fixed w. Where M⁻¹ cannot be written at all, they also stay in H.
     """
 
     def __init__(self, T: Expr, V: Expr, velocities: tuple[Symbol, ...], p: tuple[Any, ...]):
@@ -110,26 +110,26 @@ class Canonical:
             raise FormNotApplicable("the mass matrix of these velocities is singular, so that they do not follow from p")
         inverse = quadratic.written_inverse()
         shifted: Any = Matrix([p_i - b_i for p_i, b_i in zip(p, quadratic.b, strict=True)])
-        self.p, self.named, self._lagrangian = p, not is_short(inverse), T - V
+        self.p, self.names_velocities, self._lagrangian = p, not is_short(inverse), T - V
         self.momenta = dict(zip(p, gradient(T, velocities), strict=True))
-        self._sums = dict(zip(p, quadratic.times(velocities), strict=True))
+        self._velocity_sums = dict(zip(p, quadratic.times(velocities), strict=True))
         w = velocities if inverse is None else [row_times(inverse, i, shifted) for i in range(len(velocities))]
         self.H = sympy.Add(*(x * w_s for x, w_s in zip(shifted, w, strict=True))) / 2 - quadratic.T0 + V
-        self.velocities = dict(zip(velocities, velocities if self.named else w, strict=True))
+        self.velocities = dict(zip(velocities, velocities if self.names_velocities else w, strict=True))
 
     def forces(self, coordinates: Sequence[Symbol]) -> list[Expr]:
         """−∂H/∂q."""
-        return gradient(self._lagrangian, coordinates) if self.named else [-e for e in gradient(self.H, coordinates)]
+        return gradient(self._lagrangian, coordinates) if self.names_velocities else [-e for e in gradient(self.H, coordinates)]
 
     def lifted(self, accelerations: Sequence[Symbol], d_dt: Derivation) -> tuple[Any, ...]:
         """d/dt of w = M⁻¹(p − b), or of p = M w + b."""
-        if self.named:
-            return tuple(equation(p.d, d_dt(e)) for p, e in self._sums.items())
+        if self.names_velocities:
+            return tuple(equation(p.d, d_dt(e)) for p, e in self._velocity_sums.items())
         return tuple(equation(a, d_dt(w)) for a, w in zip(accelerations, self.velocities.values(), strict=True))
 
     def kinematics(self) -> tuple[Any, ...]:
         """The definition of w, where they are named: p = M w + b."""
-        return tuple(equation(p, e) for p, e in self._sums.items()) if self.named else ()
+        return tuple(equation(p, e) for p, e in self._velocity_sums.items()) if self.names_velocities else ()
 
 
 def momentum_symbols(system: System, names: list[str]) -> tuple[Any, ...]:

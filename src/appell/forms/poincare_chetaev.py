@@ -102,8 +102,8 @@ class _Group:
         self.system, self.pseudo = system, pseudo
         self.u = system.velocities if pseudo is None else pseudo.speeds
         self.rates = dict(system.rates) if pseudo is None else pseudo.rates
-        self.inside = (lambda e: e) if pseudo is None else (lambda e: restricted(e, {**pseudo.lifted, **pseudo.velocities}))
-        self.L = tidy.collected(self.inside(system.kinetic)) - system.potential
+        self.in_u = (lambda e: e) if pseudo is None else (lambda e: restricted(e, {**pseudo.lifted, **pseudo.velocities}))
+        self.L = tidy.collected(self.in_u(system.kinetic)) - system.potential
         zero_velocities = dict.fromkeys(self.u, sympy.Integer(0))
         q, rates = system.coordinates, [self.rates[q] for q in system.coordinates]
         self.X: Any = Matrix([[restricted(e, zero_velocities) for e in gradient(rate, self.u)] for rate in rates])
@@ -173,5 +173,5 @@ class _Group:
         """Forces along q̇ as forces along u: Σ_i ∂q̇_i/∂u_s Q_i for pseudo-velocities."""
         if self.pseudo is None:
             return list(forces)
-        column, h = Matrix([self.inside(Q) for Q in forces]), self.pseudo.h.T
+        column, h = Matrix([self.in_u(Q) for Q in forces]), self.pseudo.h.T
         return [row_times(h, s, column) for s in range(len(self.u))]

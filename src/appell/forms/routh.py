@@ -119,10 +119,10 @@ class _Velocity:
     symbol: Any
     factor: Expr = ONE
     sign: Symbol | None = None
-    sign_written: Expr = ONE
+    sign_formula: Expr = ONE
     note: str = ""
 
-    def put(self, expr: Expr, folded: Fold) -> Expr:
+    def substituted(self, expr: Expr, folded: Fold) -> Expr:
         """An expression with ẋ = u w and ẍ = u̇ w + u ẇ substituted."""
         if self.sign is None:
             return expr
@@ -131,7 +131,7 @@ class _Velocity:
         return expr.xreplace({folded.x.d: x_d, folded.x.dd: x_dd})  # type: ignore[return-value]
 
     def written(self, expr: Expr) -> Expr:
-        return expr if self.sign is None else expr.xreplace({self.sign: self.sign_written})  # type: ignore[return-value]
+        return expr if self.sign is None else expr.xreplace({self.sign: self.sign_formula})  # type: ignore[return-value]
 
 
 def _velocity(folded: Fold) -> _Velocity:
@@ -160,7 +160,7 @@ def _on_sheet(form: Form, folded: Fold, velocity: _Velocity) -> Equations:
     d_dt = lambda e: total_derivative(e, {s: sigma * x.d})
     force = lambda e: e.xreplace({s.d: sigma * x.d})
     R0, pAb = folded.R0, folded.pAb
-    put = lambda left, right: equation(velocity.put(left, folded), velocity.put(right, folded))
+    put = lambda left, right: equation(velocity.substituted(left, folded), velocity.substituted(right, folded))
     motion = [
         put(
             d_dt(sympy.diff(R0, x.d)) - sigma * sympy.diff(R0, s),
@@ -222,7 +222,7 @@ def _definitions(folded: Fold, velocity: _Velocity) -> Sequence[Eq]:
     lines += [equation(Symbol(f"b_{i + 1}"), folded.b[i, 0]) for i in range(n)]
     lines += [equation(Symbol(f"A_{i + 1}{j + 1}"), folded.A[i, j]) for i in range(n) for j in range(i, n)]
     lines.append(equation(Symbol("mu"), folded.mu))
-    lines.append(equation(Symbol("R_0"), velocity.put(folded.R0, folded)))
+    lines.append(equation(Symbol("R_0"), velocity.substituted(folded.R0, folded)))
     return lines
 
 

@@ -136,7 +136,7 @@ class _Elimination:
 
     def __init__(self, system: System, cyclic: tuple[int, ...]):
         self.system, self.cyclic = system, cyclic
-        self.others = tuple(i for i in range(system.nv) if i not in cyclic)
+        self.remaining = tuple(i for i in range(system.nv) if i not in cyclic)
         velocities = tuple(system.velocities[i] for i in cyclic)
         self.c = momentum_symbols(system, [system.coordinates[i].letter for i in cyclic])
         quadratic = Quadratic.of(system.kinetic, velocities)
@@ -158,7 +158,7 @@ class _Elimination:
         W, slope = directions(system), {q: partial(q) for q in system.coordinates}
         reduced = lambda e: restricted(e, self.velocities)
         rows = []
-        for j in self.others:
+        for j in self.remaining:
             q, v = system.coordinates[j], system.velocities[j]
             right = reduced(system.forces[j]) + sympy.Add(*(x * reduced(W_k[j]) for x, W_k in zip(lam, W, strict=True)))
             rows.append(equation(collected(d_dt(partial(v)(self.R)) - slope[q](self.R)), collected(right)))
@@ -176,7 +176,7 @@ class _Elimination:
             multipliers=lam,
             kinematics=tuple(equation(q.d, self.rates[q]) for q in (*chosen, *system.states)),
             definitions=dict(zip(self.c, values, strict=True)),
-            written_in=(*(system.velocities[j] for j in self.others), *self.c),
+            written_in=(*(system.velocities[j] for j in self.remaining), *self.c),
             objects={
                 "R": self.R,
                 "cyclic": chosen,

@@ -98,7 +98,7 @@ class _ReducedEnergy:
         self.rates |= state_rates(system, self.F)
         self.T = restricted(system.kinetic, self.F)
         self.momenta = [restricted(partial(system.velocities[m])(system.kinetic), self.F) for m in split.dependent]
-        self.along = time_derivation(self.rates)
+        self.rate = time_derivation(self.rates)
         """d/dt along the constrained motion, q̇_μ = F_μ."""
         self.slope = {q: partial(q) for q in system.coordinates}
         self.Q = [restricted(Q, self.F) for Q in generalized_forces(system)]
@@ -117,9 +117,9 @@ class _ReducedEnergy:
     def inertia(self, j: int) -> Expr:
         """The left side of the r-th equation."""
         v = self.system.velocities[self.split.independent[j]]
-        left = self.along(partial(v)(self.T)) - self.shift(self.T, j)
+        left = self.rate(partial(v)(self.T)) - self.shift(self.T, j)
         F, B = list(self.F.values()), self.split.slopes
-        brackets = [self.along(B[i, j]) - self.shift(F[i], j) for i in range(len(F))]
+        brackets = [self.rate(B[i, j]) - self.shift(F[i], j) for i in range(len(F))]
         return left - sympy.Add(*(p * b for p, b in zip(self.momenta, brackets, strict=True)))
 
     def force(self, j: int) -> Expr:
@@ -132,7 +132,7 @@ class _ReducedEnergy:
         residuals: list[Expr] = [sympy.Integer(0)] * self.system.nv
         for p, m in zip(self.momenta, self.split.dependent, strict=True):
             slope = restricted(self.slope[self.system.coordinates[m]](self.system.kinetic), self.F)
-            residuals[m] = self.along(p) - slope - self.Q[m]
+            residuals[m] = self.rate(p) - slope - self.Q[m]
         return residuals
 
 
@@ -142,7 +142,7 @@ class _Implicit(_ReducedEnergy):
     def __init__(self, system: System, split: VelocitySplit):
         self.system, self.split = system, split
         self.F, self.T = {}, system.kinetic  # T~ is T on the constraints, without a separate formula
-        self.along = time_derivation(system.rates)
+        self.rate = time_derivation(system.rates)
         self.Q = list(generalized_forces(system))
         v, q = system.velocities, system.coordinates
         self.p = gradient(system.kinetic, v)
@@ -170,6 +170,6 @@ class _Implicit(_ReducedEnergy):
             slope + sympy.Add(*(P * self.F_q[i, n] for i, P in enumerate(self.momenta))) for n, slope in enumerate(T_q)
         ]
         T_reduced_r = self.along_displacement(self.p, j)
-        brackets = [self.along(split.slopes[i, j]) - self.along_displacement(slopes(i), j) for i in range(len(split.dependent))]
-        left = self.along(T_reduced_r) - self.along_displacement(T_reduced_q, j)
+        brackets = [self.rate(split.slopes[i, j]) - self.along_displacement(slopes(i), j) for i in range(len(split.dependent))]
+        left = self.rate(T_reduced_r) - self.along_displacement(T_reduced_q, j)
         return left - sympy.Add(*(P * b for P, b in zip(self.momenta, brackets, strict=True)))

@@ -135,14 +135,14 @@ class Printer(_PositiveFirst, LatexPrinter):
 
     def __init__(self):
         super().__init__()
-        self._known: dict[Any, str] = {}
+        self._printed: dict[Any, str] = {}
 
     def _print(self, expr: Any, **kwargs: Any) -> str:
         if kwargs or not isinstance(expr, sympy.Expr):
             return str(super()._print(expr, **kwargs))
-        if expr not in self._known:
-            self._known[expr] = str(super()._print(expr))
-        return self._known[expr]
+        if expr not in self._printed:
+            self._printed[expr] = str(super()._print(expr))
+        return self._printed[expr]
 
 
 @lru_cache(maxsize=4096)
@@ -177,7 +177,7 @@ class MeasuredLatex:
     """
 
     def __init__(self, expr: Any, printer: Printer, before: str = "", after: str = ""):
-        self._expr, self._printer, self._before, self._after = expr, printer, before, after
+        self._expr, self._printer, self._prefix, self._suffix = expr, printer, before, after
 
     @staticmethod
     def of(expr: Any, motion: Collection[Symbol] = (), printer: Printer | None = None) -> MeasuredLatex:
@@ -186,7 +186,7 @@ class MeasuredLatex:
 
     @cached_property
     def latex(self) -> str:
-        return self._before + self._printer.doprint(self._expr) + self._after
+        return self._prefix + self._printer.doprint(self._expr) + self._suffix
 
     @cached_property
     def width(self) -> float:
@@ -197,7 +197,7 @@ class MeasuredLatex:
         pieces = self._terms() or self._factors()
         if not pieces:
             return ()
-        return pieces[0].between(self._before), *pieces[1:-1], pieces[-1].between("", self._after)
+        return pieces[0].enclosed(self._prefix), *pieces[1:-1], pieces[-1].enclosed("", self._suffix)
 
     def _terms(self) -> list[MeasuredLatex]:
         """The terms of a sum with their signs."""
@@ -217,8 +217,8 @@ class MeasuredLatex:
             base, power = (x.base, x.exp) if x.is_Pow else (x, sympy.S.One)
             parts = self._arguments(base) if base.is_Function else list(self._of(base).parts)
             opening, closing = _brackets(base)
-            pieces += [parts[0].between(opening), *parts[1:-1]]
-            pieces.append(parts[-1].between("", closing if power == 1 else f"{closing}^{{{self._printer.doprint(power)}}}"))
+            pieces += [parts[0].enclosed(opening), *parts[1:-1]]
+            pieces.append(parts[-1].enclosed("", closing if power == 1 else f"{closing}^{{{self._printer.doprint(power)}}}"))
         return pieces
 
     def _arguments(self, function: Any) -> list[MeasuredLatex]:
@@ -226,12 +226,12 @@ class MeasuredLatex:
         pieces: list[MeasuredLatex] = []
         for x in function.args:
             parts = self._of(x).parts or (self._of(x),)
-            pieces += [parts[0].between(r",\ " if pieces else ""), *parts[1:]]
+            pieces += [parts[0].enclosed(r",\ " if pieces else ""), *parts[1:]]
         return pieces
 
-    def between(self, before: str, after: str = "") -> MeasuredLatex:
+    def enclosed(self, before: str, after: str = "") -> MeasuredLatex:
         """The same formula with text before and after it."""
-        return self._of(self._expr, before + self._before, self._after + after)
+        return self._of(self._expr, before + self._prefix, self._suffix + after)
 
     def _of(self, expr: Any, before: str = "", after: str = "") -> MeasuredLatex:
         return MeasuredLatex(expr, self._printer, before, after)

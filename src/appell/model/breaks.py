@@ -52,10 +52,10 @@ _INVERSES: dict[Any, Any] = {sympy.exp: sympy.log, sympy.log: sympy.exp, sympy.t
 
 @dataclass(frozen=True)
 class BreakPhase:
-    """u = a t + b: a break where it is zero; if `whole`, at every integer."""
+    """u = a t + b: a break where it is zero; if `at_integers`, at every integer."""
 
     value: Expr
-    whole: bool = False
+    at_integers: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Breaks:
         slack = self._slack(eps, letters)
         lines = [_line(phase, t + direction * slack, letters) for phase in self.phases]
         lines += [_Line(sympy.Integer(1), sympy.Float(-knot), False) for knot in self.knots]
-        times = [direction * line.reached(direction, slack) for line in lines]
+        times = [direction * line.next_zero(direction, slack) for line in lines]
         return direction * sympy.Min(*times, sympy.Float(NO_BREAK_TIME), evaluate=False), letters
 
     def _slack(self, eps: float, letters: dict[Any, Any]) -> Expr:
@@ -105,17 +105,18 @@ class _Line(NamedTuple):
 
     a: Any
     b: Any
-    whole: bool
+    at_integers: bool
 
-    def reached(self, direction: int, slack: Any) -> Any:
+    def next_zero(self, direction: int, slack: Any) -> Any:
         """The first time, further than `slack` from t, at which it is zero or an integer; ±`NO_BREAK_TIME` if there is none."""
         a, b, never = self.a, self.b, sympy.Float(direction * NO_BREAK_TIME)
-        if not self.whole:
+        if not self.at_integers:
             return sympy.Piecewise((-b / a, direction * (-b / a - t) > slack), (never, True))
         u, slack_in_u = a * t + b, sympy.Abs(a) * slack
         rises, falls = (sympy.floor(u + slack_in_u) + 1 - b) / a, (sympy.ceiling(u - slack_in_u) - 1 - b) / a
-        reached = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (never, True))
-        return sympy.Piecewise((reached, sympy.Abs(reached) < NO_BREAK_TIME), (never, True))  # not where a branch is undefined
+        next_zero = sympy.Piecewise((rises, direction * a > 0), (falls, direction * a < 0), (never, True))
+        # not where a branch is undefined
+        return sympy.Piecewise((next_zero, sympy.Abs(next_zero) < NO_BREAK_TIME), (never, True))
 
 
 def _line(phase: BreakPhase, time: Any, letters: dict[Any, Any]) -> _Line:
@@ -123,7 +124,7 @@ def _line(phase: BreakPhase, time: Any, letters: dict[Any, Any]) -> _Line:
     is zero."""
     a, b = phase.value.diff(t), phase.value.xreplace({t: sympy.Integer(0)})
     a, b = (_letter(letters, coefficient.xreplace({BRANCH_TIME: time})) for coefficient in (a, b))
-    return _Line(a, b, phase.whole)
+    return _Line(a, b, phase.at_integers)
 
 
 def _letter(letters: dict[Any, Any], expr: Any) -> Any:
@@ -160,7 +161,7 @@ class _BreakReader:
         self.phases: dict[BreakPhase, None] = {}
         self.knots: set[float] = set()
         self.located: dict[Any, None] = {}
-        self.known: dict[Any, Any] = {}
+        self.on_branch: dict[Any, Any] = {}
 
     @property
     def breaks(self) -> Breaks:
@@ -169,9 +170,9 @@ class _BreakReader:
     def __call__(self, expr: Any) -> Any:
         if t not in expr.free_symbols or not any(t in node.free_symbols for node in nodes_of(expr, *_SWITCHES)):
             return expr
-        if expr not in self.known:
-            self.known[expr] = self._written(expr)
-        return self.known[expr]
+        if expr not in self.on_branch:
+            self.on_branch[expr] = self._written(expr)
+        return self.on_branch[expr]
 
     def _written(self, expr: Any) -> Any:
         if isinstance(expr, Tabulated):
@@ -190,7 +191,7 @@ class _BreakReader:
             self.located.update(dict.fromkeys(_guards(expr)))
         else:
             self.phases.update(dict.fromkeys(phases))
-        return _decided(expr, args)
+        return _on_branch(expr, args)
 
     def _table(self, table: Any) -> None:
         pieces, x, _ = table.args
@@ -216,7 +217,7 @@ def _of_time(expr: Any) -> bool:
     return all(s == t or isinstance(s, Parameter) for s in expr.free_symbols)
 
 
-def _decided(expr: Any, args: list[Any]) -> Any:
+def _on_branch(expr: Any, args: list[Any]) -> Any:
     """A function of time on its branch at `BRANCH_TIME`; args: its arguments on theirs."""
     if isinstance(expr, sympy.Abs):
         return args[0] * sympy.sign(expr.args[0].xreplace({t: BRANCH_TIME}))
@@ -238,7 +239,7 @@ def _phases(expr: Any, args: list[Any]) -> list[BreakPhase] | None:
         pairs = [_zeros(args[0] - args[1])]
     else:
         pairs = [_zeros(args[0])]
-    return _all(pairs)
+    return _all_phases(pairs)
 
 
 def _guards(expr: Any) -> list[Any]:
@@ -259,13 +260,13 @@ def _zeros(expr: Any) -> list[BreakPhase] | None:
     if t not in expr.free_symbols:
         return []
     if isinstance(expr, sympy.Mul) or (isinstance(expr, sympy.Pow) and expr.exp.is_number):  # zeros and poles of its factors
-        return _all(_zeros(factor.as_base_exp()[0]) for factor in sympy.Mul.make_args(expr))
+        return _all_phases(_zeros(factor.as_base_exp()[0]) for factor in sympy.Mul.make_args(expr))
     if _affine(expr):
         return [BreakPhase(expr)]
     if expr.is_polynomial(t) and len(coefficients := sympy.Poly(expr, t).all_coeffs()) == 3:
         a, b, c = coefficients
         root = sympy.sqrt(b**2 - 4 * a * c)
-        return _real([BreakPhase(t - (-b + sign * root) / (2 * a)) for sign in (-1, 1)])
+        return _real_phases([BreakPhase(t - (-b + sign * root) / (2 * a)) for sign in (-1, 1)])
     c, moving = expr.as_independent(t, as_Add=True)
     k, function = moving.as_independent(t, as_Add=False)
     return _inverted(function, -c / k)
@@ -274,32 +275,33 @@ def _zeros(expr: Any) -> list[BreakPhase] | None:
 def _inverted(function: Any, y: Any) -> list[BreakPhase] | None:
     """The times at which a function of one argument in t is y."""
     if _affine(function):
-        return _real([BreakPhase(function - y)])
+        return _real_phases([BreakPhase(function - y)])
     x: Any = function.args[0] if function.args else None
     if isinstance(function, sympy.sin | sympy.cos) and _affine(x):
         if y == 0:
             return [BreakPhase(x / sympy.pi + (sympy.Rational(1, 2) if isinstance(function, sympy.cos) else 0), True)]
         angle = sympy.asin(y) if isinstance(function, sympy.sin) else sympy.acos(y)
         angles = (angle, (sympy.pi if isinstance(function, sympy.sin) else 0) - angle)
-        return _real([BreakPhase((x - angle) / (2 * sympy.pi), True) for angle in angles])
+        return _real_phases([BreakPhase((x - angle) / (2 * sympy.pi), True) for angle in angles])
     if isinstance(function, sympy.tan) and _affine(x):
-        return _real([BreakPhase((x - angle) / sympy.pi, True) for angle in (sympy.atan(y), sympy.pi / 2)])  # zeros and poles
+        angles = (sympy.atan(y), sympy.pi / 2)  # of zeros and of poles
+        return _real_phases([BreakPhase((x - angle) / sympy.pi, True) for angle in angles])
     if isinstance(function, sympy.Pow) and function.exp.is_Rational and function.exp > 0:
         n: Any = function.exp
         size = sympy.Abs(y) ** (1 / n)
         signs = (1, -1) if n.p % 2 == 0 and n.q == 1 else (sympy.sign(y),)
-        return _all(_inverted(function.base, sign * size) for sign in signs)
+        return _all_phases(_inverted(function.base, sign * size) for sign in signs)
     if type(function) in _INVERSES:
         return _inverted(x, _INVERSES[type(function)](y))
     return None
 
 
-def _all(groups: Any) -> list[BreakPhase] | None:
+def _all_phases(groups: Any) -> list[BreakPhase] | None:
     groups = list(groups)
     return None if any(group is None for group in groups) else [phase for group in groups for phase in group]
 
 
-def _real(phases: list[BreakPhase]) -> list[BreakPhase]:
+def _real_phases(phases: list[BreakPhase]) -> list[BreakPhase]:
     """The phases with real solutions only: sin x = 2 has none."""
     return [phase for phase in phases if not phase.value.has(sympy.I, sympy.nan, sympy.zoo, sympy.oo)]
 

@@ -25,9 +25,9 @@ from appell.model.units import (
     UnitUnknown,
     derived,
     dimensions_of,
-    said,
     times,
     unit_of,
+    unit_text,
 )
 
 KILOGRAM: Dimensions = (("kg", Fraction(1)),)
@@ -53,7 +53,7 @@ def wrong_dimensions(
     for function, value in functions.items():
         if isinstance(value, sympy.Basic):
             check.fits(value, f"the prescribed function {function}", derived(function, units))
-    return list(dict.fromkeys(check.found))
+    return list(dict.fromkeys(check.inconsistencies))
 
 
 def _wrong_joints(joints: Mapping[str, str], units: Mapping[str, Dimensions]) -> list[str]:
@@ -63,15 +63,15 @@ def _wrong_joints(joints: Mapping[str, str], units: Mapping[str, Dimensions]) ->
     """
     known = {name: unit_of(unit)[1] for name, unit in joints.items() if unit != "1"}
     odd = [(name, unit) for name, unit in units.items() if known.get(name, unit) != unit]
-    return [f"{name} is given with {said(unit)}, and is in {joints[name]}" for name, unit in odd]
+    return [f"{name} is given with {unit_text(unit)}, and is in {joints[name]}" for name, unit in odd]
 
 
 class _DimensionCheck:
-    """The checks of one system; `found` collects the inconsistencies."""
+    """The checks of one system, which collect its inconsistencies."""
 
     def __init__(self, system: System, units: Mapping[str, Dimensions], write: Callable[[Any], str]):
         self.system, self.units, self.write = system, units, write
-        self.found: list[str] = []
+        self.inconsistencies: list[str] = []
 
     def known(self, symbol: Any) -> Dimensions | None:
         """The dimensions of a symbol, or of the multiplier of a row."""
@@ -105,12 +105,12 @@ class _DimensionCheck:
         except UnitUnknown:
             return None
         except ModelError as error:
-            self.found.append(str(error))
+            self.inconsistencies.append(str(error))
             return None
         if wanted is not None and dimensions != wanted:
             energy = wanted == ENERGY and where in ("kinetic", "potential")
-            should = f", and an energy has {said(wanted)}" if energy else f" and should have {said(wanted)}"
-            self.found.append(f"{where}: it has {said(dimensions)}{should}")
+            should = f", and an energy has {unit_text(wanted)}" if energy else f" and should have {unit_text(wanted)}"
+            self.inconsistencies.append(f"{where}: it has {unit_text(dimensions)}{should}")
             return None
         return dimensions
 
@@ -138,7 +138,8 @@ class _DimensionCheck:
                 continue
             for other in slips:
                 if other is not None and other != slip:
-                    self.found.append(f"the slip of {where}: one part has {said(slip)}, another {said(other)}")
+                    parts = f"one part has {unit_text(slip)}, another {unit_text(other)}"
+                    self.inconsistencies.append(f"the slip of {where}: {parts}")
             size = _over(ENERGY, times(slip, SECOND))
             self.fits(friction.limit, f"the limit of {where}", size)
             self.fits(friction.regularise, f"regularise of {where}", slip)

@@ -19,7 +19,7 @@ from sympy import Dummy, Expr, Symbol
 
 from appell.errors import ConstraintError, ModelError
 from appell.jets import Prescribed, jets_of, t
-from appell.model.outline import Outline, opened
+from appell.model.outline import Outline, with_letters_for_numbers
 from appell.model.unilateral import Face, text_of
 from appell.numeric_functions import numeric_function
 
@@ -102,7 +102,7 @@ def _values(face: Face, q: Sequence[Any], fixed_symbols: Sequence[Any]) -> Value
         letters.append(Dummy(real=True))
         return letters[-1]
 
-    function = opened(face.function, letter)
+    function = with_letters_for_numbers(face.function, letter)
     arguments = [*q, *fixed_symbols, *letters]
     terms: Any = sum((sympy.Abs(term) for term in sympy.Add.make_args(function)), sympy.Integer(0))
     if sympy.count_ops(function) <= DIFFERENCED_OPERATIONS:

@@ -16,7 +16,7 @@ from appell.jets import Jet
 from appell.model.described import system_of
 from appell.model.dimension_check import wrong_dimensions
 from appell.model.system import System
-from appell.model.units import SECOND, Dimensions, in_si, is_quantity, said, times
+from appell.model.units import SECOND, Dimensions, in_si, is_quantity, times, unit_text
 from appell.reading import name_in, shown
 
 
@@ -62,7 +62,7 @@ def _record_unit(symbol: Any, unit: Dimensions, units: dict[str, Dimensions], te
     letter, dots = (symbol.letter, symbol.order) if isinstance(symbol, Jet) else (text, 0)
     base = times(unit, SECOND, Fraction(dots))
     if units.setdefault(letter, base) != base:
-        raise ModelError(f"the unit of {text}, {said(unit)}, does not fit that of {letter}, {said(units[letter])}")
+        raise ModelError(f"the unit of {text}, {unit_text(unit)}, does not fit that of {letter}, {unit_text(units[letter])}")
 
 
 def in_seconds(value: Any, name: str) -> Any:
@@ -71,7 +71,7 @@ def in_seconds(value: Any, name: str) -> Any:
         return value
     seconds, unit = in_si(value, name)
     if unit != SECOND:
-        raise ModelError(f"{name} is a time: {shown(value)} has {said(unit)} and should have s")
+        raise ModelError(f"{name} is a time: {shown(value)} has {unit_text(unit)} and should have s")
     return seconds
 
 

@@ -38,11 +38,11 @@ SURFACES_TRIED = 40
 
 
 class HiddenJump(NamedTuple):
-    """A surface c(t, q, q̇) = 0 at which an expression jumps, at least on a part of it; what: its name in sentences."""
+    """A surface c(t, q, q̇) = 0 at which an expression jumps, at least on a part of it; subject: its name in sentences."""
 
     surface: Expr
     expression: Expr
-    what: str = ""
+    subject: str = ""
 
 
 @remembered
@@ -56,7 +56,7 @@ def jumps_in(system: System) -> tuple[HiddenJump, ...]:
     jumps: list[HiddenJump] = []
     for subject, expr in named:
         try:
-            jumps += [jump._replace(what=subject) for jump in hidden_jumps(expr)]
+            jumps += [jump._replace(subject=subject) for jump in hidden_jumps(expr)]
         except AppellError:  # what the frames of a tree contain has no value by itself
             continue
     return tuple(jumps)
@@ -86,7 +86,7 @@ def _jumps_at(value: Callable[[Point], float], one: Point, other: Point, at: flo
 class SurfaceCrossing(NamedTuple):
     """A crossing of a surface, as a fraction of a segment, and whether the expression jumps there."""
 
-    at: float
+    fraction: float
     jumps: bool
 
 

@@ -22,8 +22,8 @@ from sympy import Symbol
 
 from appell.errors import ModelError
 from appell.jets import Parameter, t
-from appell.model.schedule import RECORD_SLACK, Schedule, together
-from appell.model.units import SECOND, in_si, is_quantity, said, unit_of
+from appell.model.schedule import RECORD_SLACK, Schedule, over_common_knots
+from appell.model.units import SECOND, in_si, is_quantity, unit_of, unit_text
 from appell.reading import refuse_large, shown, unmasked
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class MeasuredRecord:
         return float(self.knots[0]), float(self.knots[-1])
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """A text on its samples, for messages."""
         first, last = self.range
         return f"{self.name} is a record of {len(self.rows)} intervals over {first:g} … {last:g} s, hold={self.hold!r}"
@@ -87,7 +87,7 @@ class MeasuredRecord:
         return type(self), (self.name, self.hold, self.knots, self.rows)
 
     def __repr__(self) -> str:
-        return f"<{self.said}>"
+        return f"<{self.description}>"
 
 
 class MeasuredLetter(Parameter):
@@ -126,7 +126,7 @@ class MeasuredLetter(Parameter):
             )
         row = Schedule(record.knots, record.rows, ()).row(float(new))
         if not np.isfinite(row).all():
-            raise ModelError(f"{record.said}; it has no value at t = {float(new):g}")
+            raise ModelError(f"{record.description}; it has no value at t = {float(new):g}")
         return sympy.Float(float(row[self.column]))
 
 
@@ -213,7 +213,7 @@ def _in_si(data: Any, name: str, label: str) -> Any:
         return data
     numbers, unit = in_si(data, f"the {label} of the record '{name}'")
     if label == "times" and unit != SECOND:
-        raise ModelError(f"the times of the record '{name}' are in {said(unit)}, which is not a unit of time")
+        raise ModelError(f"the times of the record '{name}' are in {unit_text(unit)}, which is not a unit of time")
     return numbers
 
 
@@ -276,7 +276,7 @@ def schedule_of(symbols: tuple[Any, ...]) -> Schedule | None:
         letters_of_record = [letter for letter in letters if letter.name.startswith(f"{record.name}_{record.digest[:8]}_")]
         tables.append((record.knots, record.rows[:, [letter.column for letter in letters_of_record]]))
         columns += [symbols.index(letter) for letter in letters_of_record]
-    return Schedule(*together(tables), tuple(columns))
+    return Schedule(*over_common_knots(tables), tuple(columns))
 
 
 def refuse_outside(records: Iterable[MeasuredRecord], span: tuple[float, float]) -> None:
@@ -286,7 +286,7 @@ def refuse_outside(records: Iterable[MeasuredRecord], span: tuple[float, float])
         slack = RECORD_SLACK * (last - first)
         outside = [x for x in span if not first - slack <= x <= last + slack]
         if outside:
-            raise ModelError(f"{record.said}; the run needs t = {outside[0]:g}")
+            raise ModelError(f"{record.description}; the run needs t = {outside[0]:g}")
 
 
 __all__ = [

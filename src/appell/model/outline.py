@@ -64,19 +64,19 @@ class _Walk:
         return str(e)
 
 
-def opened(e: Any, letter: Callable[[float], Symbol]) -> Any:
+def with_letters_for_numbers(e: Any, letter: Callable[[float], Symbol]) -> Any:
     """The expression with a symbol for each number, in the order of its outline."""
     if e.is_Number:
         return letter(float(e))
     if isinstance(e, sympy.Pow):
-        base = opened(e.base, letter)
-        return sympy.Pow(base, e.exp if e.exp.is_number else opened(e.exp, letter))
+        base = with_letters_for_numbers(e.base, letter)
+        return sympy.Pow(base, e.exp if e.exp.is_number else with_letters_for_numbers(e.exp, letter))
     if isinstance(e, Tabulated):
         pieces, x, order = e._parts
-        return Tabulated(pieces, opened(x, letter), order)
+        return Tabulated(pieces, with_letters_for_numbers(x, letter), order)
     if e.args and (isinstance(e, sympy.Add | sympy.Mul) or e.is_Function):
-        return e.func(*(opened(a, letter) for a in e.args))
+        return e.func(*(with_letters_for_numbers(a, letter) for a in e.args))
     return e
 
 
-__all__ = ["Outline", "opened"]
+__all__ = ["Outline", "with_letters_for_numbers"]

@@ -86,7 +86,7 @@ def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
 @remembered
 def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
     """The system with records, or expressions of records, in place of parameters."""
-    changed = {key: put(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
+    changed = {key: substitute(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
     return system.replace(**changed, prescription=dict(system.prescription))  # a plain table, so that the system can be pickled
 
 
@@ -115,8 +115,8 @@ def _expression(system: System, f: Prescribed, value: Any, span: Span) -> Expr:
             raise ModelError(f"over which times is the function given for '{f}' needed? Give {{{f}: (function, (start, end))}}")
         pieces = from_callable(f.letter, value, span if span[0] != span[1] else (span[0], span[0] + 1))
     else:
-        return _smooth(_checked(f, value), f, needed(system, f))
-    order = needed(system, f)
+        return _smooth(_checked(f, value), f, derivatives_needed(system, f))
+    order = derivatives_needed(system, f)
     if order > pieces.smooth:
         raise ModelError(
             f"{system.name} needs {order} derivatives of '{f}', and {pieces.label}, has {max(pieces.smooth, 0)} of them;"
@@ -171,7 +171,7 @@ def _smooth(value: Expr, f: Prescribed, order: int) -> Expr:
     return value
 
 
-def needed(system: System, f: Prescribed) -> int:
+def derivatives_needed(system: System, f: Prescribed) -> int:
     """The number of derivatives of f in the equations of motion."""
     uses: list[tuple[Any, int]] = [(system.potential, 0), *((Q, 0) for Q in system.forces)]
     uses += [(rate, 0 if q in system.states else 1) for q, rate in system.rates.items()]
@@ -211,7 +211,8 @@ def with_values(system: System, values: tuple[tuple[Prescribed, Expr], ...]) -> 
     """The system with expressions in t for its prescribed functions."""
     prescription = {**system.prescription, **dict(values)}
     table = jets(dict(values))
-    changed = {key: put(_with_names(value) if key == "constraints" else value, table) for key, value in system._given.items()}
+    named = {key: _with_names(value) if key == "constraints" else value for key, value in system._given.items()}
+    changed = {key: substitute(value, table) for key, value in named.items()}
     return system.replace(**{**changed, "prescription": prescription})
 
 
@@ -231,7 +232,7 @@ def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
     return table
 
 
-def put(value: Any, table: Mapping[Any, Any]) -> Any:
+def substitute(value: Any, table: Mapping[Any, Any]) -> Any:
     """The same object with expressions substituted for symbols everywhere; names are kept."""
     return transformed(value, lambda expr: expr.xreplace(table))
 

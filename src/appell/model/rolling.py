@@ -83,7 +83,7 @@ class _Contact:
     """A body on a surface with the normal n (inertial axes, unit) at the point of contact."""
 
     def __init__(self, body: RigidBody, r: Expr, n: Matrix, tangents: dict[str, Matrix], moves: Matrix):
-        self.body, self.r, self.n, self.tangents, self.moves = body, r, n, tangents, moves
+        self.body, self.r, self.n, self.tangents, self.surface_velocity = body, r, n, tangents, moves
         self.v = body.velocity() - moves
         self.R, self.omega = body.orientation.rotation, body.omega()
         self.spin = body.omega(frame="space")
@@ -177,7 +177,7 @@ class _OnPoints(_Contact):
 
     def __init__(self, body: RigidBody, r: Expr, place: Any, u: Any, w: Any):
         s_u, s_w = place.diff(u), place.diff(w)
-        self.place = place
+        self.surface_point = place
         normal = s_u.cross(s_w).applyfunc(_tidy)
         size = _root(_tidy(normal.dot(normal)))
         moves = total_derivative(place) - s_u * u.d - s_w * w.d
@@ -191,7 +191,7 @@ class _OnPoints(_Contact):
         return self.holonomic(e) | {key: t.dot(slip) for key, t in self.tangents.items()}
 
     def holonomic(self, e: Matrix | None) -> dict[str, Expr]:
-        gap = self.body.position - self.r * self.arm(e) - self.place
+        gap = self.body.position - self.r * self.arm(e) - self.surface_point
         return {f"contact {axis}": gap[i] for i, axis in enumerate("xyz")}
 
 

@@ -63,16 +63,16 @@ class Schedule:
         return np.where(outside[..., None], np.nan, values) if outside.any() else values
 
     @cached_property
-    def _places(self) -> NDArray[np.intp]:
+    def _columns(self) -> NDArray[np.intp]:
         return np.array(self.columns, dtype=np.intp)
 
     def put_into(self, p: Array, time: float) -> None:
         """Writes the values at one time into parameters, (np,)."""
         times, slack = self._times, self._slack
         if not times[0] - slack <= time <= times[-1] + slack:
-            p[self._places] = np.nan
+            p[self._columns] = np.nan
             return
-        p[self._places] = self.rows[min(max(bisect_right(times, time) - 1, 0), len(times) - 2)]
+        p[self._columns] = self.rows[min(max(bisect_right(times, time) - 1, 0), len(times) - 2)]
 
     def put(self, p: Array, time: Any) -> Array:
         """A copy of parameters, (np,) or (m, np), with the values at a time, or at m times, substituted."""
@@ -93,15 +93,15 @@ class Schedule:
             return self
         return Schedule(self.knots, self.rows, tuple(i + (i >= place) for i in self.columns))
 
-    def beside(self, other: Schedule | None) -> Schedule:
+    def combined_with(self, other: Schedule | None) -> Schedule:
         """Both combined: the knots of both, where both are defined."""
         if other is None:
             return self
-        knots, rows = together([(self.knots, self.rows), (other.knots, other.rows)])
+        knots, rows = over_common_knots([(self.knots, self.rows), (other.knots, other.rows)])
         return Schedule(knots, rows, (*self.columns, *other.columns))
 
 
-def together(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+def over_common_knots(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     """(knots, rows) of several tables over the union of their knots, where all are defined."""
     if len(tables) == 1:
         return tables[0]
@@ -114,4 +114,4 @@ def together(tables: list[tuple[Array, Array]]) -> tuple[Array, Array]:
     return knots, np.hstack([rows[np.searchsorted(own_knots, middle) - 1] for own_knots, rows in tables])
 
 
-__all__ = ["KNOT_SPACINGS", "RECORD_SLACK", "Schedule", "together"]
+__all__ = ["KNOT_SPACINGS", "RECORD_SLACK", "Schedule", "over_common_knots"]

@@ -94,7 +94,7 @@ def sided(system: System) -> Sided | None:
 
 
 @remembered
-def bends(system: System) -> tuple[Expr, ...]:
+def kink_functions(system: System) -> tuple[Expr, ...]:
     """c of each surface c(t, q, q̇) = 0, in the symbols of the system; without floor(x), which has no single surface, and
     jumps."""
     sided_system = sided(system)
@@ -108,7 +108,7 @@ def bends(system: System) -> tuple[Expr, ...]:
 
 
 @remembered
-def faced(system: System) -> System | None:
+def with_sides_as_faces(system: System) -> System | None:
     """The system with sides whose surfaces are also faces, located like walls; None if that is not possible."""
     sided_system = sided(system)
     if sided_system is None or system.unilateral or system.frictions:
@@ -127,7 +127,7 @@ def faced(system: System) -> System | None:
 
 
 @remembered
-def unlocated(system: System) -> str:
+def unlocated_jumps(system: System) -> str:
     """A sentence on forces that jump with positions or velocities and are not located; empty if there are none."""
     sides = sided(system)
     model = system if sides is None else sides.system
@@ -226,7 +226,7 @@ class _SideReader:
     def __init__(self):
         self.sides: dict[Any, Parameter] = {}  # c, or floor(x) → its side
         self.edges: dict[Any, set[int]] = {}  # c → sides to which c = 0 belongs, 0: neither; empty for kinks
-        self.known: dict[Any, Any] = {}
+        self.converted: dict[Any, Any] = {}
 
     @property
     def surfaces(self) -> tuple[SwitchSurface, ...]:
@@ -246,21 +246,21 @@ class _SideReader:
 
     def __call__(self, expr: Any) -> Any:
         """The expression with conditions on positions and velocities replaced."""
-        return self._read(expr, 1)
+        return self._with_sides(expr, 1)
 
     def positions(self, expr: Any) -> Any:
         """The expression with only conditions on positions replaced."""
-        return self._read(expr, 0)
+        return self._with_sides(expr, 0)
 
-    def _read(self, expr: Any, highest: int) -> Any:
+    def _with_sides(self, expr: Any, highest: int) -> Any:
         if not any(_decides(node, highest) for node in nodes_of(expr, *_SWITCHES)):
             return expr
-        if (expr, highest) not in self.known:
-            self.known[expr, highest] = self._written(expr, highest)
-        return self.known[expr, highest]
+        if (expr, highest) not in self.converted:
+            self.converted[expr, highest] = self._converted(expr, highest)
+        return self.converted[expr, highest]
 
-    def _written(self, expr: Any, highest: int) -> Any:
-        read: Callable[[Any], Any] = lambda arg: self._read(arg, highest)
+    def _converted(self, expr: Any, highest: int) -> Any:
+        read: Callable[[Any], Any] = lambda arg: self._with_sides(arg, highest)
         if isinstance(expr, sympy.Piecewise):
             pairs: Any = expr.args
             return sympy.Piecewise(*((read(_continued(value, when)), read(when)) for value, when in pairs))
@@ -309,4 +309,4 @@ class _SideReader:
         return sign * self.sides[sign * c]
 
 
-__all__ = ["Sided", "SwitchSurface", "bends", "faced", "refuse_ridges", "sided", "unlocated"]
+__all__ = ["Sided", "SwitchSurface", "kink_functions", "refuse_ridges", "sided", "unlocated_jumps", "with_sides_as_faces"]

@@ -18,7 +18,7 @@ from appell.jets import Jet, expression, t
 from appell.model import System
 from appell.reading import name_in, shown
 
-WAYS = {1: "rising", -1: "falling", 0: "either way"}
+DIRECTIONS = {1: "rising", -1: "falling", 0: "either way"}
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Stop:
     direction: int = 0
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The condition as text."""
-        return f"{shown(self.expression)} = 0{f', {WAYS[self.direction]}' if self.direction else ''}"
+        return f"{shown(self.expression)} = 0{f', {DIRECTIONS[self.direction]}' if self.direction else ''}"
 
 
 def rising(e: Any) -> Stop:
@@ -49,7 +49,7 @@ def falling(e: Any) -> Stop:
 
 def _expression(e: Any, caller: str) -> Any:
     if isinstance(e, Stop):
-        raise ModelError(f"{caller} takes an expression; {e.said} has a direction already")
+        raise ModelError(f"{caller} takes an expression; {e.description} has a direction already")
     if callable(e) and not isinstance(e, Basic):
         raise ModelError(f"{caller} takes an expression that passes through zero, as x - 3, not a Python function")
     if isinstance(e, bool):

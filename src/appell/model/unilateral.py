@@ -191,30 +191,30 @@ def _check_function(f: Expr, name: str) -> None:
         )
     if not jets:
         raise ConstraintError(f"{where} contains no coordinate, so it restricts nothing (or everything): {text_of(f)}")
-    sign = _sign(_Written(f))
+    sign = _sign(_Structure(f))
     if sign > 0:
         raise ConstraintError(f"{where} is never reached: {text_of(f)} is always positive; drop it")
     if sign < 0:
         raise ConstraintError(f"{where} is never satisfied: {text_of(f)} is always negative")
 
 
-class _Written:
+class _Structure:
     """An expression, equal to others of the same structure with the same numbers."""
 
     def __init__(self, f: Expr):
         outline = Outline.of(f)
         assumptions = tuple(tuple(p.assumptions0.items()) for p in outline.parameters)
-        self.f, self.alike = f, (outline.key, outline.numbers, assumptions)
+        self.f, self.identity = f, (outline.key, outline.numbers, assumptions)
 
     def __hash__(self) -> int:
-        return hash(self.alike)
+        return hash(self.identity)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Written) and self.alike == other.alike
+        return isinstance(other, _Structure) and self.identity == other.identity
 
 
 @lru_cache(maxsize=256)
-def _sign(written: _Written) -> int:
+def _sign(written: _Structure) -> int:
     """1 where f is always positive, -1 where it is always negative, else 0; cached, since SymPy takes milliseconds."""
     return 1 if written.f.is_positive else -1 if written.f.is_negative else 0
 

@@ -84,7 +84,7 @@ def quantity(text: str) -> tuple[float, Dimensions | None]:
     return value, dimensions
 
 
-def said(dimensions: Dimensions) -> str:
+def unit_text(dimensions: Dimensions) -> str:
     """The dimensions as text: kg·m²/s²."""
     if not dimensions:
         return "no unit"
@@ -170,7 +170,7 @@ def _terms(
     usual = wanted if wanted in every else max(every, key=every.count)
     for term, dimensions in dimensioned:
         if dimensions != usual:
-            raise ModelError(f"{where}: {write(term)} has {said(dimensions)}, the other terms {said(usual)}")
+            raise ModelError(f"{where}: {write(term)} has {unit_text(dimensions)}, the other terms {unit_text(usual)}")
     return usual
 
 
@@ -185,7 +185,8 @@ def _or_unknown(act: Callable[[], Dimensions]) -> Dimensions | None:
 def _refuse_unit(expr: Any, dimensions: Dimensions, where: str, description: str, write: Callable[[Any], str]) -> None:
     """Raises unless an expression is dimensionless."""
     if dimensions != DIMENSIONLESS:
-        raise ModelError(f"{where}: {write(expr)}, {description}, has {said(dimensions)} and should have {said(DIMENSIONLESS)}")
+        units = f"has {unit_text(dimensions)} and should have {unit_text(DIMENSIONLESS)}"
+        raise ModelError(f"{where}: {write(expr)}, {description}, {units}")
 
 
 WITHOUT_UNIT = frozenset({float, int, type(None), np.float64, np.ndarray})
@@ -240,7 +241,7 @@ __all__ = [
     "in_si",
     "is_quantity",
     "quantity",
-    "said",
     "times",
     "unit_of",
+    "unit_text",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from appell.jets import Jet, Prescribed, expression
 from appell.jets import t as time
 from appell.letters.plain_latex import latex
 from appell.model.dimension_check import units_of_multipliers
-from appell.model.units import Dimensions, UnitUnknown, derived, dimensions_of, said
+from appell.model.units import Dimensions, UnitUnknown, derived, dimensions_of, unit_text
 from appell.motion.record import QUANTITIES, ReactionName, Series, reaction_latex
 from appell.reading import shown, text_of
 from appell.tree.letter_units import unit_of
@@ -74,7 +74,7 @@ def _unit(motion: Motion, symbol: Any) -> str:
 
 def _text(dimensions: Dimensions) -> str:
     """A unit as it is written beside a curve."""
-    return said(dimensions) if dimensions else "1"
+    return unit_text(dimensions) if dimensions else "1"
 
 
 def _friction(motion: Motion, key: Any) -> Series:

@@ -22,7 +22,7 @@ from sympy import Dummy, Symbol
 from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, derivative_along, jacobian, pattern, symbols, used, zeros
 from appell.model import System
-from appell.model.outline import Outline, opened
+from appell.model.outline import Outline, with_letters_for_numbers
 from appell.model.unilateral import Face
 from appell.normal_form.normal_form import NormalForm
 
@@ -106,7 +106,7 @@ def _shape(
         letters.append(Dummy(real=True))
         return letters[-1]
 
-    function, restitution = (opened(e, letter) for e in (face.function, face.restitution))
+    function, restitution = (with_letters_for_numbers(e, letter) for e in (face.function, face.restitution))
     form.lower.bind({s: c[k] for k, s in enumerate(letters)})
     y, n_places = _outputs(form, function, restitution)
     t, q, v, p = (form.inputs[x] for x in "tqvp")

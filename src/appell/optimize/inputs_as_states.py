@@ -14,7 +14,7 @@ from typing import Any
 from appell.errors import ModelError
 from appell.jets import Parameter, StateVariable
 from appell.model import System
-from appell.model.prescription import put
+from appell.model.prescription import substitute
 from appell.tree.tree_system import TreeSystem
 
 
@@ -83,7 +83,7 @@ def _derivatives(system: System, c: Any) -> int:
 
 
 def _with_states(system: System, values: Mapping[Any, Any], states: Mapping[Any, Any]) -> System:
-    definition = {key: put(value, values) for key, value in system._given.items() if key != "prescription"}
+    definition = {key: substitute(value, values) for key, value in system._given.items() if key != "prescription"}
     definition["rates"] = {**(definition.get("rates") or {}), **states}
     return system.replace(**definition, prescription=dict(system.prescription))
 

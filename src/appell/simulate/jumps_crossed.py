@@ -33,7 +33,7 @@ def jumps_crossed(motion: Motion) -> list[str]:
         time = _crossing(motion, jump)
         if time is not None:
             sentences.append(
-                f"{jump.what} jumps where {jump.surface} = 0, and the motion crosses it at t = {time:.6g}: that is a blow,"
+                f"{jump.subject} jumps where {jump.surface} = 0, and the motion crosses it at t = {time:.6g}: that is a blow,"
                 " which no equation of motion holds. Describe a wall with ap.Unilateral, or give a function that is continuous"
                 " there"
             )
@@ -61,7 +61,7 @@ def _crossing(motion: Motion, jump: HiddenJump) -> float | None:
             if crossed is None:
                 continue
             nearest = min(nearest, fraction)  # atan2(sin(x), cos(x)) jumps at x = π, and a motion may cross sin(x) = 0 at x = 0
-            if crossed.jumps and fraction * abs(2 * crossed.at - 1) <= nearest:
+            if crossed.jumps and fraction * abs(2 * crossed.fraction - 1) <= nearest:
                 return float(time)
     return None
 

@@ -32,7 +32,7 @@ class AtomDerivation:
 
     def __init__(self, calculus: Calculus, value: Callable[[Any], Any]):
         self._calculus, self._value = calculus, value
-        self._known: dict[Any, Packed] = {}
+        self._slopes_of_atoms: dict[Any, Packed] = {}
 
     def __call__(self, p: Packed) -> Packed:
         expansion = self._calculus.expansion
@@ -49,9 +49,9 @@ class AtomDerivation:
 
     def of_atom(self, x: Any) -> Packed:
         """D x."""
-        if x not in self._known:
-            self._known[x] = self._derive(x)
-        return self._known[x]
+        if x not in self._slopes_of_atoms:
+            self._slopes_of_atoms[x] = self._derive(x)
+        return self._slopes_of_atoms[x]
 
     def _derive(self, x: Any) -> Packed:
         expansion = self._calculus.expansion

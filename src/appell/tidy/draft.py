@@ -67,11 +67,11 @@ class Drafts:
         self.p = p = _with_used_atoms(p)
         self._short = short
         self._sizes = [short(x).size + 2 if x.is_Add else size_of_base(x) for x in p.atoms]
-        self._known: dict[Powers, Any] = {}
-        self._inside: dict[Any, Draft] = {}
-        self._moving = [int(bool(_is_moving(x))) for x in p.atoms]
+        self._lengths: dict[Powers, Any] = {}
+        self._cofactors: dict[Any, Draft] = {}
+        self._in_motion = [int(bool(_is_moving(x))) for x in p.atoms]
         self._infinite = [i for i, x in enumerate(p.atoms) if isinstance(x, INFINITE)]
-        self._waving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
+        self._periodic_or_moving = [int(isinstance(x, sympy.sin | sympy.cos | Jet)) for x in p.atoms]
 
     def all(self) -> Iterable[Draft]:
         """Grouped by motion; the same with common factors in front, or with the least common denominator."""
@@ -82,7 +82,7 @@ class Drafts:
         for common in shared:
             if any(common):
                 cofactor = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
-                draft = min((self._before(number, common, cofactor) for number in self._numbers(cofactor)), key=_size)
+                draft = min((self._in_front(number, common, cofactor) for number in self._numbers(cofactor)), key=_size)
                 worse = draft.size // SHORTER_BY_ONE_IN if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
@@ -95,7 +95,7 @@ class Drafts:
         number = 1 if self.p.floats else content(terms.values())
         return [number] if number.denominator == 1 else [number, number.numerator]
 
-    def _before(self, number: Number, common: Powers, cofactor: Terms) -> Draft:
+    def _in_front(self, number: Number, common: Powers, cofactor: Terms) -> Draft:
         """number × common × Σ cofactor/number."""
         return times(self.monomial(number, common), self.by_motion(scaled(cofactor, number)))
 
@@ -103,7 +103,7 @@ class Drafts:
         """Σ c(t, q) × monomial in the motion, with common factors of each c factored out."""
         groups: dict[Powers, Terms] = {}
         for powers, c in terms.items():
-            moving = tuple(map(mul, powers, self._moving))
+            moving = tuple(map(mul, powers, self._in_motion))
             groups.setdefault(moving, {})[tuple(map(sub, powers, moving))] = c
         return sum_of([self._factored(key, c) for key, c in groups.items()])
 
@@ -122,9 +122,9 @@ class Drafts:
         cofactor = terms if not any(common) else {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
         cofactor = scaled(cofactor, number)
         written = tuple(cofactor.items())
-        if written not in self._inside:
-            self._inside[written] = min(self._sums(cofactor), key=_size)
-        return times(self.monomial(number, outside), self._inside[written])
+        if written not in self._cofactors:
+            self._cofactors[written] = min(self._sums(cofactor), key=_size)
+        return times(self.monomial(number, outside), self._cofactors[written])
 
     def _sums(self, terms: Terms) -> list[Draft]:
         """Candidate forms of a sum whose terms have no common factor."""
@@ -133,7 +133,7 @@ class Drafts:
             return [flat]
         if len(terms) == 3 and (square := self._square(terms)) is not None:
             return [flat, square]
-        split = {powers: tuple(map(mul, powers, self._waving)) for powers in terms}
+        split = {powers: tuple(map(mul, powers, self._periodic_or_moving)) for powers in terms}
         if len(set(split.values())) == 1:
             return [flat]
         by_wave: dict[Powers, Terms] = {}
@@ -186,9 +186,9 @@ class Drafts:
 
     def monomial(self, c: Number, powers: Powers) -> Draft:
         """c × Π atom^power, with tanⁿ for sinⁿ/cosⁿ."""
-        lengths: Any = self._known.get(powers)
+        lengths: Any = self._lengths.get(powers)
         if lengths is None:
-            lengths = self._known[powers] = self._factors(powers)
+            lengths = self._lengths[powers] = self._factors(powers)
         above, n_above, below, n_below, factors = lengths
         if c != 1 and c != -1:
             n, d = abs(c.numerator), c.denominator

@@ -20,7 +20,7 @@ SHORTER_BY_ONE_IN = 16
 """A fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
 DENOMINATOR_BASES = 6
 """Largest number of bases in denominators that are tried one by one as a common denominator."""
-Way = tuple[int, Callable[[], Sum]]
+Plan = tuple[int, Callable[[], Sum]]
 """The length of a planned sum, and how to build it."""
 
 
@@ -33,7 +33,7 @@ class Factoring:
     def __init__(self, exact: bool = True):
         self._exact = exact
         self._signs: set[Sum] = set()
-        self._done: dict[Sum, Sum] = {}
+        self._results: dict[Sum, Sum] = {}
 
     def of(self, whole: Sum, inside: bool = False) -> Sum:
         """The sum with common factors factored out; `inside` a product a sum costs its brackets."""
@@ -41,9 +41,9 @@ class Factoring:
             return whole
         if not inside:
             return self._factored(whole, inside)
-        if whole not in self._done:
-            self._done[whole] = self._factored(whole, inside)
-        return self._done[whole]
+        if whole not in self._results:
+            self._results[whole] = self._factored(whole, inside)
+        return self._results[whole]
 
     def _factored(self, sum_: Sum, inside: bool) -> Sum:
         inner = self._from_the_inside(sum_)
@@ -53,10 +53,10 @@ class Factoring:
         grouped = self._by_common_sums(terms)
         bracket = 2 if inside else 0
         sums = [form for form in (inner, grouped) if form is not None]
-        forms: list[Way] = [(form.size + (bracket if len(form.terms) > 1 else 0), lambda form=form: form) for form in sums]
-        forms += self._before_all(terms)
+        forms: list[Plan] = [(form.size + (bracket if len(form.terms) > 1 else 0), lambda form=form: form) for form in sums]
+        forms += self._with_factors_in_front(terms)
         if grouped is not None and len(grouped.terms) > 1:
-            forms += self._before_all([self._signed(term) for term in grouped.terms])
+            forms += self._with_factors_in_front([self._signed(term) for term in grouped.terms])
         return min(forms, key=lambda form: form[0])[1]()
 
     def _from_the_inside(self, sum_: Sum) -> Sum:
@@ -94,7 +94,7 @@ class Factoring:
             signed[x] = signed.get(x, 0) + p
         return c, signed
 
-    def _before_all(self, terms: list[Term]) -> list[Way]:
+    def _with_factors_in_front(self, terms: list[Term]) -> list[Plan]:
         """A sum with common factors in front, and with the least common denominator."""
         bases = dict.fromkeys(x for i, (_, powers) in enumerate(terms) for x, p in powers.items() if p < 0 or not i)
         columns = {x: [powers.get(x, 0) for _, powers in terms] for x in bases}
@@ -104,9 +104,9 @@ class Factoring:
         if shared == lowest:
             return [self._taken_out(terms, shared)] if shared else []
         fractions = [self._taken_out(terms, common) for common in (shared, lowest) if common]
-        return [*fractions, *self._some_below(terms, shared, lowest)]
+        return [*fractions, *self._with_some_denominators(terms, shared, lowest)]
 
-    def _some_below(self, terms: list[Term], shared: dict[Any, int], lowest: dict[Any, int]) -> list[Way]:
+    def _with_some_denominators(self, terms: list[Term], shared: dict[Any, int], lowest: dict[Any, int]) -> list[Plan]:
         """The sum with only some of the bases as a common denominator: a/(b c) + d/(b e) − f as (a/c + d/e − b f)/b."""
         denominators = [x for x, low in lowest.items() if low < shared.get(x, 0)]
         common, best = shared, None
@@ -117,7 +117,7 @@ class Factoring:
                 common, best = trial, form
         return [] if best is None else [(best[0] + best[0] // SHORTER_BY_ONE_IN, best[1])]
 
-    def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Way:
+    def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Plan:
         number = content([c for c, _ in terms]) if self._exact else 1
         inner = spread([(quotient(c, number), _over(powers, common)) for c, powers in terms])
         if len(inner.terms) == 1:

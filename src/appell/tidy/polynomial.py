@@ -229,21 +229,21 @@ class Expansion:
     angles."""
 
     def __init__(self, single: bool, atoms: Sequence[Any] | None = None, limit: int | None = None):
-        self._single, self._given, self._limit = single, atoms is not None, limit
+        self._single_angles, self._has_fixed_atoms, self._limit = single, atoms is not None, limit
         self.atoms: list[Any] = list(atoms or ())
-        self._places = {x: 1 << POWER_BITS * i for i, x in enumerate(self.atoms)}
-        self._known: dict[int, tuple[Sum, Packed]] = {}
+        self._monomials = {x: 1 << POWER_BITS * i for i, x in enumerate(self.atoms)}
+        self._expanded: dict[int, tuple[Sum, Packed]] = {}
 
     def of(self, whole: Sum) -> Packed:
         """Packed monomial → coefficient."""
-        if id(whole) in self._known:
-            return self._known[id(whole)][1]
+        if id(whole) in self._expanded:
+            return self._expanded[id(whole)][1]
         expanded: Packed = {}
         for term in whole.terms:
             for monomial, c in self._term(term):
                 expanded[monomial] = expanded[monomial] + c if monomial in expanded else c
         expanded = {monomial: c for monomial, c in expanded.items() if c}
-        self._known[id(whole)] = whole, expanded  # keeps the sum alive, so that its id stays unique
+        self._expanded[id(whole)] = whole, expanded  # keeps the sum alive, so that its id stays unique
         return expanded
 
     def _term(self, term: Term) -> Iterable[tuple[int, Number]]:
@@ -255,7 +255,7 @@ class Expansion:
                     sums += [self.of(x)] * p
                     continue
                 x = x.expression(rational)
-            if self._single and (x.is_Add or isinstance(x, TRIGONOMETRIC)):
+            if self._single_angles and (x.is_Add or isinstance(x, TRIGONOMETRIC)):
                 opened = _opened(x, p)
                 if opened is not None:
                     sums.append(self.of(opened))
@@ -272,11 +272,11 @@ class Expansion:
 
     def monomial_of(self, x: Any) -> int:
         """The monomial of a single atom."""
-        monomial = self._places.get(x)
+        monomial = self._monomials.get(x)
         if monomial is None:
-            if self._given:
+            if self._has_fixed_atoms:
                 raise KeyError(x)
-            monomial = self._places[x] = 1 << POWER_BITS * len(self.atoms)
+            monomial = self._monomials[x] = 1 << POWER_BITS * len(self.atoms)
             self.atoms.append(x)
         return monomial
 

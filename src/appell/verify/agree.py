@@ -74,7 +74,7 @@ def agree(
     states = max(states, STATES_WITH_CASES) if any(expression.has(*KINKED) for expression in expressions) else states
     judge = Judge(system, judged_by, values, states, seed)
     stated = {key: value for key, value in (("pseudo", pseudo), ("independent", independent)) if value is not None}
-    trials = [_try(form, names, system, stated, judge) for form in chosen for names in form.variants]
+    trials = [_trial(form, names, system, stated, judge) for form in chosen for names in form.variants]
     resets = tuple(reset.name for reset in system.resets)
     return Agreement(system.name, len(judge.states), _compare(trials, judge), resets)
 
@@ -144,7 +144,7 @@ class _Trial:
     values: list[Value | None]
 
 
-def _try(form: Form, names: tuple[str, ...], system: System, stated: Mapping[str, Any], judge: Judge) -> _Trial:
+def _trial(form: Form, names: tuple[str, ...], system: System, stated: Mapping[str, Any], judge: Judge) -> _Trial:
     label = form.name if not names else f"{form.name} ({', '.join(names)})"
     undefined: list[Value | None] = [None] * len(judge.states)
     begin = time.perf_counter()
@@ -160,7 +160,7 @@ def _try(form: Form, names: tuple[str, ...], system: System, stated: Mapping[str
         seconds = time.perf_counter() - begin
         solutions = [judge.solution(equations, state) for state in judge.states]
         values = [judge.value(equations, solution) for solution in solutions]
-        left, lacks = judge.left_over(equations, solutions), judge.missing(equations, solutions)
+        left, lacks = judge.shown_residual(equations, solutions), judge.not_determined(equations, solutions)
     except FormNotApplicable as error:
         return _Trial(AgreementLine(label, reason=str(error)), undefined)
     count = sum(value is not None for value in values)
@@ -169,7 +169,7 @@ def _try(form: Form, names: tuple[str, ...], system: System, stated: Mapping[str
 
 def _compare(trials: list[_Trial], judge: Judge) -> tuple[AgreementLine, ...]:
     applying = [trial for trial in trials if trial.line.applies]
-    scales = [answer[2].tolist() for answer in judge.answers]
+    scales = [answer[2].tolist() for answer in judge.references]
     reference = _consensus(applying, scales)
     lines = []
     for trial in trials:
@@ -177,7 +177,7 @@ def _compare(trials: list[_Trial], judge: Judge) -> tuple[AgreementLine, ...]:
             lines.append(trial.line)
             continue
         gaps = [_gap(mine, theirs, s) for mine, theirs, s in zip(trial.values, reference, scales, strict=True)]
-        judged = [_float_gap(mine, answer) for mine, answer in zip(trial.values, judge.answers, strict=True)]
+        judged = [_float_gap(mine, answer) for mine, answer in zip(trial.values, judge.references, strict=True)]
         alone = len(applying) < 2
         a, force = (float("nan"),) * 2 if alone else _largest(gaps)
         judge_a, judge_force = _largest(judged)

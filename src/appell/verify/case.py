@@ -34,7 +34,7 @@ class Case:
     values: dict[Any, float]
     p: Array
     states: list[State]
-    given: Mapping[Any, Any]
+    given_values: Mapping[Any, Any]
     start: State | None = None
 
     @staticmethod

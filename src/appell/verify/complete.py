@@ -24,17 +24,17 @@ from appell.jets import Prescribed, t
 from appell.model.multiplier import Multiplier
 
 
-def missing(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
+def not_determined(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
     """What the equations and kinematics of a form do not determine at its own solutions, as text; "" for nothing."""
     return _in_kinematics(equations, solutions, numbers) or _in_equations(equations, solutions, numbers)
 
 
-def finds_otherwise(equations: Equations) -> bool:
+def has_own_solution(equations: Equations) -> bool:
     """Whether the values of a form are not found by solving its displayed equations."""
     return type(equations.route).solve_at is not Form.solve_at
 
 
-def moving(equations: Equations, known: set[Any]) -> list[Any]:
+def kinematics_in(equations: Equations, known: set[Any]) -> list[Any]:
     """The kinematics in known symbols; the others, as in Routh's form, are definitions."""
     return [e for e in equations.kinematics if e.free_symbols <= known]
 
@@ -53,7 +53,7 @@ def _in_kinematics(equations: Equations, solutions: Sequence[State], numbers: Ar
     rates = [q.d for q in system.positions if q.d not in written]
     if not rates or not solutions:
         return ""
-    shown = moving(equations, known_symbols(equations, solutions[0]))
+    shown = kinematics_in(equations, known_symbols(equations, solutions[0]))
     shown += [e for e in equations.derived if not e.free_symbols & set(equations.unknowns)]  # ẏ = −∂R/∂p of Routh's form
     fixed = {t, *system.positions, *system.parameters, *written, *rates}
     symbols = set().union(*(e.free_symbols for e in shown))
@@ -93,7 +93,7 @@ def _nullity(flat: Sequence[Any], unknowns: list[Any], unique: list[bool], numbe
 
 
 def _in_equations(equations: Equations, solutions: Sequence[State], numbers: Arithmetic) -> str:
-    if not finds_otherwise(equations):
+    if not has_own_solution(equations):
         return ""
     system, unknowns = equations.system, list(equations.unknowns)
     if nonlinear_rows(system) or equations.nonlinear_law:

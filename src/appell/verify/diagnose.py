@@ -208,7 +208,7 @@ def _rows(case: Case) -> Iterator[Finding]:
         yield Finding("redundancy", names[i], f"{sentence} accelerations stay unique, of the multipliers only W Λ is")
     if system.nq + system.nv > RANK_SEARCH_SIZE:
         return
-    for state, weights in ranks.losses(form, case.p, case.states, basis)[:1]:
+    for state, weights in ranks.rank_losses(form, case.p, case.states, basis)[:1]:
         involved = [names[i] for i, w in zip(basis, weights, strict=True) if abs(w) > 1e-3]
         symbols = set().union(*(system.residuals[system.constraint(name)].free_symbols for name in involved))
         pairs = zip((*system.positions, *system.velocities), (*state[1], *state[2]), strict=True)
@@ -247,7 +247,7 @@ def _freedom(case: Case) -> Iterator[Finding]:
     apparent, accelerations = system.nv - rank_of("A1"), system.nv - rank_of("A") - sum(not row.linear for row in form.rows)
     holonomic = any(c.order == 0 for c in system.constraints)
     units = ranks.state_units(form, case.p, case.states) if holonomic else None
-    moves = [ranks.movable(form, case.p, state, units) for state in case.states[:4]] if units else []
+    moves = [ranks.movable_dimensions(form, case.p, state, units) for state in case.states[:4]] if units else []
     stuck = min((free - moving for free, moving in moves), default=0)  # first-order motions that cannot be continued
     velocities, accelerations = apparent - stuck, accelerations - stuck
     reached = flag(system, affine_rows(system), case.states[:3], case.p).ranks[-1] - 1 - stuck
@@ -279,10 +279,10 @@ def _conserved(case: Case) -> Iterator[Finding]:
         return
     if not len(batch.t):
         return
-    yield Finding("conserved", system.name, energy(system, batch, case.given)[1])
+    yield Finding("conserved", system.name, energy(system, batch, case.given_values)[1])
     if system.nv > RANK_SEARCH_SIZE:
         return
-    for momentum in (*conserved.conserved_momenta(batch, case.given), *gauge_momenta(batch, case.given)):
+    for momentum in (*conserved.conserved_momenta(batch, case.given_values), *gauge_momenta(batch, case.given_values)):
         sentence = f"the momentum {momentum.expression} is conserved ({momentum.symmetry})"
         yield Finding("conserved", system.name, sentence, momentum.expression)
 

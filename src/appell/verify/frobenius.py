@@ -51,16 +51,17 @@ state in a third of cases, and at all of these in less than one of 5,000."""
 
 @dataclass(frozen=True)
 class Flag:
-    """dim D_0, dim D_1, …, dim D_∞, time counted; `whole`: dim D_∞ of the system without these rows; `rows`: their rank."""
+    """dim D_0, dim D_1, …, dim D_∞, time counted; `unconstrained_dimension`: dim D_∞ of the system without these
+    rows; `rows`: their rank."""
 
     ranks: tuple[int, ...]
-    whole: int
+    unconstrained_dimension: int
     rows: int
 
     @property
     def integrals(self) -> int:
         """The number of independent functions of (t, q) that the rows keep constant."""
-        return self.whole - self.ranks[-1]
+        return self.unconstrained_dimension - self.ranks[-1]
 
     @property
     def holonomic(self) -> bool:

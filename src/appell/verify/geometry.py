@@ -174,7 +174,7 @@ def geometry(
     if not chosen.speeds:
         raise FormNotApplicable(f"the constraints of {system.name} leave no motion: there are no fields")
     fields = _fields(system, chosen)
-    dimension = flag(system, (), case.states[:3], case.p).whole - 1  # a unit quaternion counts for three
+    dimension = flag(system, (), case.states[:3], case.p).unconstrained_dimension - 1  # a unit quaternion counts for three
     brackets, growth, left_out = _widened(case, fields, dimension)
     if left_out:  # then the growth comes from the graph, whose first field is d/dt
         growth = tuple(rank - 1 for rank in flag(system, affine_rows(system), case.states[:3], case.p).ranks)
@@ -232,8 +232,8 @@ class _LetterField:
     name: str
     q: tuple[Any, ...]
     value: tuple[Expr, ...]
-    forth: tuple[Expr, ...]
-    back: tuple[Expr, ...]
+    minuend: tuple[Expr, ...]
+    subtrahend: tuple[Expr, ...]
 
 
 def _fields(system: System, chosen: PseudoVelocities) -> list[_LetterField]:
@@ -254,10 +254,10 @@ def _short(e: Any) -> Any:
 def _bracket(X: _LetterField, Y: _LetterField) -> _LetterField:
     """[X, Y] = (∂Y/∂q) X − (∂X/∂q) Y."""
     dot = lambda row, column: sympy.Add(*(a * b for a, b in zip(row, column, strict=True)))
-    forth = tuple(dot(gradient(y, X.q), X.value) for y in Y.value)
-    back = tuple(dot(gradient(x, X.q), Y.value) for x in X.value)
-    value = tuple(_short(a - b) for a, b in zip(forth, back, strict=True))
-    return _LetterField(f"[{X.name}, {Y.name}]", X.q, value, forth, back)
+    minuend = tuple(dot(gradient(y, X.q), X.value) for y in Y.value)
+    subtrahend = tuple(dot(gradient(x, X.q), Y.value) for x in X.value)
+    value = tuple(_short(a - b) for a, b in zip(minuend, subtrahend, strict=True))
+    return _LetterField(f"[{X.name}, {Y.name}]", X.q, value, minuend, subtrahend)
 
 
 def _widened(case: Case, fields: list[_LetterField], dimension: int) -> tuple[list[_LetterField], tuple[int, ...], int]:
@@ -286,7 +286,7 @@ def _leaves(case: Case, field: _LetterField, states: Sequence[State], points: Se
     """Whether a field leaves the current span at some state."""
     if all(e == 0 for e in field.value):
         return False
-    fn = case.form.lowered_table(Matrix([field.value, field.forth, field.back]).T)
+    fn = case.form.lowered_table(Matrix([field.value, field.minuend, field.subtrahend]).T)
     nearby = lambda time, q, v: lambda: (fn(time, q_near, v, case.p)["value"] for (q_near,) in nearby_states(q))
     outside = []
     for state, point in zip(states, points, strict=True):

@@ -56,7 +56,8 @@ def _integral(case: Case, rows: list[int]) -> sympy.Expr | None:
     """An integral of these rows in closed form, if one is found."""
     if isinstance(case.system, TreeSystem):  # SymPy cannot integrate entries of frames
         return None
-    matching = [integral for integral in integrals(case.system, rows, given=case.given) if set(integral.rows) <= set(rows)]
+    candidates = integrals(case.system, rows, given=case.given_values)
+    matching = [integral for integral in candidates if set(integral.rows) <= set(rows)]
     return matching[0].function if matching else None
 
 
@@ -94,7 +95,7 @@ def _joint_integrability(case: Case, first_order: list[int], hidden: list[int], 
         verdict = "nonholonomic and have no further integral"
     sentence = f"the constraints {listed(system.constraints[i].name for i in first_order)} together are {verdict}"
     written = count > len(hidden) and not isinstance(system, TreeSystem)
-    further = integrals(system, first_order, factors=False, given=case.given) if written else []
+    further = integrals(system, first_order, factors=False, given=case.given_values) if written else []
     mixed = [integral for integral in further if len(integral.rows) > 1]
     for integral in mixed:
         of = listed(system.constraints[i].name for i in integral.rows)

@@ -23,7 +23,7 @@ from appell.normal_form.manifold import find
 from appell.normal_form.policy import choose
 from appell.rows import Policy, singular_values, unit_rows
 from appell.rows import solve as solve_saddle
-from appell.verify.complete import finds_otherwise, known_symbols, missing, moving
+from appell.verify.complete import has_own_solution, kinematics_in, known_symbols, not_determined
 from appell.verify.exact import exact, exact_state
 
 Array = NDArray[np.float64]
@@ -38,11 +38,11 @@ ROUNDING_OF_SUM = 10.0 ** (-JUDGE_DIGITS // 2)
 class Judge:
     """Exact states, the constraint forces there, and the values of the normal form in float64."""
 
-    def __init__(self, system: System, said: System, parameters: Mapping[Any, Any], count: int, seed: int):
+    def __init__(self, system: System, judged_by: System, parameters: Mapping[Any, Any], count: int, seed: int):
         self.system, self.numbers = system, arithmetic(JUDGE_DIGITS)
-        self.form = normal_form(said)
-        p = np.array([float(parameters[s]) for s in said.parameters])
-        project, driving = Projection(system), _Driving(said.prescription)
+        self.form = normal_form(judged_by)
+        p = np.array([float(parameters[s]) for s in judged_by.parameters])
+        project, driving = Projection(system), _Driving(judged_by.prescription)
         candidates, faces = [], Tape([face.function for face in system.unilateral])
         for time_, q, v in find(self.form, p, seed, tries=(6 if system.unilateral else 3) * count):
             state = driving(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
@@ -53,7 +53,7 @@ class Judge:
                 candidates.append((behind, verdict[0], len(candidates), state, verdict[1:]))
         candidates.sort(key=lambda c: c[:3])  # clear of walls and best conditioned first, so that float64 is accurate
         self.states: list[State] = [c[3] for c in candidates[:count]]
-        self.answers: list[tuple[Array, Array, Array]] = [c[4] for c in candidates[:count]]
+        self.references: list[tuple[Array, Array, Array]] = [c[4] for c in candidates[:count]]
         if not self.states:
             raise AppellError(
                 f"no state of '{system.name}' was found on its constraints; give parameters= that allow one, or"
@@ -82,13 +82,13 @@ class Judge:
         n = self.system.nv
         return a, [sum((x * W[k * n + i] for k, x in enumerate(lam)), self.numbers.number(0)) for i in range(n)]
 
-    def left_over(self, equations: Equations, solutions: Sequence[State | None]) -> float:
+    def shown_residual(self, equations: Equations, solutions: Sequence[State | None]) -> float:
         """max |lhs − rhs| of the displayed equations that were not solved, relative to their terms, at the solutions.
 
         These are the kinematics, and all equations of a form that finds its values otherwise.
         """
-        kinematics = moving(equations, known_symbols(equations, self.states[0]))
-        shown = [*(e.lhs - e.rhs for e in kinematics), *(equations.residuals if finds_otherwise(equations) else ())]
+        kinematics = kinematics_in(equations, known_symbols(equations, self.states[0]))
+        shown = [*(e.lhs - e.rhs for e in kinematics), *(equations.residuals if has_own_solution(equations) else ())]
         tape = Tape([e for residual in shown for e in (residual, magnitude(residual))])
         faces = Tape([face.function for face in self.system.unilateral])
         worst = [float("nan")]
@@ -103,9 +103,9 @@ class Judge:
         return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
 
 
-    def missing(self, equations: Equations, solutions: Sequence[State | None]) -> str:
+    def not_determined(self, equations: Equations, solutions: Sequence[State | None]) -> str:
         """What the displayed equations do not determine, as text; "" where they determine the motion."""
-        return missing(equations, [solution for solution in solutions if solution is not None], self.numbers)
+        return not_determined(equations, [solution for solution in solutions if solution is not None], self.numbers)
 
 
 class _Driving:

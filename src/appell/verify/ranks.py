@@ -69,7 +69,7 @@ class Sample(NamedTuple):
     rows: Array
     perturbed_rows: Array
 
-    def only(self, chosen: Sequence[int]) -> Sample:
+    def restricted_to(self, chosen: Sequence[int]) -> Sample:
         """Some of the rows."""
         return Sample(self.rows[list(chosen)], self.perturbed_rows[list(chosen)])
 
@@ -143,7 +143,7 @@ def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[in
     dependent: dict[int, list[int]] = {}
     usual = [A for A in samples if rank(A) == max(map(rank, samples))]
     for i in range(len(samples[0].rows)):
-        if 2 * sum(rank(A.only([*basis, i])) > rank(A.only(basis)) for A in usual) > len(usual):
+        if 2 * sum(rank(A.restricted_to([*basis, i])) > rank(A.restricted_to(basis)) for A in usual) > len(usual):
             basis.append(i)
         else:
             A = usual[0].rows
@@ -152,7 +152,7 @@ def independent(samples: Sequence[Sample]) -> tuple[list[int], dict[int, list[in
     return basis, dependent
 
 
-def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int, int]:
+def movable_dimensions(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int, int]:
     """The dimension of ker A0 at a state, and of its part along which positions can really move: 1 and 0 for a stretched chain.
 
     A step ε along ker A0 is projected back to f = 0; from an isolated state it returns to where it began.
@@ -167,7 +167,7 @@ def movable(form: NormalForm, p: Array, state: State, units: Units) -> tuple[int
     return len(free), int((singular_values(np.array(moves)) > MOTION_SHARE).sum()) if moves else 0
 
 
-def losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[int]) -> list[tuple[State, Array]]:
+def rank_losses(form: NormalForm, p: Array, states: Sequence[State], rows: Sequence[int]) -> list[tuple[State, Array]]:
     """States where the rows lose rank, each with λ; those with the most zeros first. Small values are rounded to zero."""
     if not rows or not any(depends(form["A"], form.inputs[x]) for x in ("q", "v")):
         return []
@@ -199,11 +199,11 @@ class _Defect:
     """(λᵀÂ, f0, f1, |quaternion|² − 1, |λ|² − 1) as a function of z = (q, v, λ), Â_ij = A_ij/(r_i c_j), in units of q and v."""
 
     def __init__(self, form: NormalForm, p: Array, rows: list[int], r: Array, c: Array, units: Units):
-        self.form, self.p, self.rows, self._units, self.units = form, p, rows, np.outer(r, c), units
+        self.form, self.p, self.rows, self._entry_units, self.units = form, p, rows, np.outer(r, c), units
         self.fn = form.select("A", "f0", "f1")
-        self._many = vm_function(self.fn).batch
+        self._batch = vm_function(self.fn).batch
         ordinary = all((unit == 1).all() for unit in units)
-        self._f0, self._f1 = (np.ones(1), np.ones(1)) if ordinary else self._row_sizes()
+        self._f0_sizes, self._f1_sizes = (np.ones(1), np.ones(1)) if ordinary else self._row_sizes()
 
     def _row_sizes(self) -> tuple[Array, Array]:
         """Sizes of f0 and f1 over the units of q and v: their rows at a state of that size."""
@@ -219,18 +219,19 @@ class _Defect:
 
     def weights(self, time: float, q: Array, v: Array) -> Array:
         """λ with the smallest |λᵀA| at a state."""
-        return singular(self.fn(time, q, v, self.p)["A"][self.rows] / self._units).U[:, -1]
+        return singular(self.fn(time, q, v, self.p)["A"][self.rows] / self._entry_units).U[:, -1]
 
     def loses_rank(self, state: State) -> bool:
         """Whether the rows in usual units do lose rank there: a smallest singular value of 1e-6 is no zero."""
         samples = values(self.form, self.p, [state], "A", self.units, as_given=True)
-        return any(_certain_rank(A.only(self.rows), self._units) < len(self.rows) for A in samples)
+        return any(_certain_rank(A.restricted_to(self.rows), self._entry_units) < len(self.rows) for A in samples)
 
     def __call__(self, z: Array, time: float) -> Array:
         q, v, w = self.split(z)
         out = self.fn(time, q, v, self.p)
         unit = [q[list(group)] @ q[list(group)] - 1 for group in self.form.quaternions]
-        residuals = [w @ (out["A"][self.rows] / self._units), out["f0"] / self._f0, out["f1"] / self._f1, unit, [w @ w - 1]]
+        f0, f1 = out["f0"] / self._f0_sizes, out["f1"] / self._f1_sizes
+        residuals = [w @ (out["A"][self.rows] / self._entry_units), f0, f1, unit, [w @ w - 1]]
         return np.nan_to_num(np.concatenate(residuals), nan=1e3, posinf=1e3, neginf=-1e3)
 
     def slopes(self, z: Array, time: float) -> Array:
@@ -239,12 +240,12 @@ class _Defect:
         n, units = len(q) + len(v), np.concatenate(self.units)
         steps = np.sqrt(np.finfo(float).eps) * np.maximum(1.0, np.abs(z[:n]))
         shifted = np.vstack([z[:n], z[:n] + np.diag(steps)]) * units
-        out = self._many(np.full(n + 1, time), shifted[:, : len(q)], shifted[:, len(q) :], np.tile(self.p, (n + 1, 1)))
+        out = self._batch(np.full(n + 1, time), shifted[:, : len(q)], shifted[:, len(q) :], np.tile(self.p, (n + 1, 1)))
         shapes = [(n + 1, *port.shape) for port in self.fn.outputs]
         A, f0, f1 = (np.asarray(x).reshape(shape) for x, shape in zip(out, shapes, strict=True))
-        rows = A[:, self.rows] / self._units
+        rows = A[:, self.rows] / self._entry_units
         unit = [(shifted[:, list(group)] ** 2).sum(axis=1) - 1 for group in self.form.quaternions]
-        residuals = [np.einsum("i,kij->kj", w, rows), f0 / self._f0, f1 / self._f1, *(x[:, None] for x in unit)]
+        residuals = [np.einsum("i,kij->kj", w, rows), f0 / self._f0_sizes, f1 / self._f1_sizes, *(x[:, None] for x in unit)]
         values = np.concatenate([*residuals, np.zeros((n + 1, 1))], axis=1)
         by_state = (values[1:] - values[0]).T / steps
         by_weight = np.zeros((values.shape[1], len(w)))

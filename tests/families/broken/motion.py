@@ -136,7 +136,7 @@ BREAKAGES = [
     Breakage(
         "an equation less is not noticed",
         "verify/judge.py",
-        '        return missing(equations, [solution for solution in solutions if solution is not None], self.numbers)',
+        '        return not_determined(equations, [solution for solution in solutions if solution is not None], self.numbers)',
         '        return ""',
         {
             "agreement.missing_equations": (0, 8),

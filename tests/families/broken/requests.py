@@ -17,7 +17,7 @@ BREAKAGES = [
     Breakage(
         "rows are counted as independent if they are so off the constraints",
         "forms/engine/constraint_rows.py",
-        'keep = kept_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))',
+        'keep = independent_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))',
         'keep = pivots(samples(rows.A), len(rows.indices))',
         {
             "implied_rows.dependent_on_the_constraints": (0, 1, 3),
@@ -63,7 +63,7 @@ BREAKAGES = [
     Breakage(
         "a jump elsewhere on a surface counts as one where a motion crosses it",
         "simulate/jumps_crossed.py",
-        ' and fraction * abs(2 * crossed.at - 1) <= nearest:',
+        ' and fraction * abs(2 * crossed.fraction - 1) <= nearest:',
         ':',
         {
             "unmarked_jumps.surfaces_crossed_beside_jumps": (0, 2, 5),

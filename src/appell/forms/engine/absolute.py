@@ -20,11 +20,11 @@ def has_signs(system: System) -> bool:
     return any(isinstance(e, sympy.Abs | sympy.sign) for x in terms for e in tidy.parts(symbolic(x, "a part of the system")))
 
 
-class AbsoluteValues:
+class SignsAbsorbed:
     """written(expression): an equal expression without sign(y) times y; each subexpression is processed once."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, Any] = {}
+        self._rewritten: dict[Any, Any] = {}
 
     def equation(self, e: Eq) -> Eq:
         """Both sides."""
@@ -33,12 +33,12 @@ class AbsoluteValues:
     def __call__(self, expr: Any) -> Any:
         if not expr.args:
             return expr
-        if expr not in self._known:
+        if expr not in self._rewritten:
             args = [self(x) for x in expr.args]
             is_unchanged = all(x is y for x, y in zip(args, expr.args, strict=True))
             rebuilt = expr if is_unchanged else expr.func(*args)
-            self._known[expr] = _without_signs(rebuilt) if rebuilt.is_Mul else rebuilt
-        return self._known[expr]
+            self._rewritten[expr] = _without_signs(rebuilt) if rebuilt.is_Mul else rebuilt
+        return self._rewritten[expr]
 
 
 def _without_signs(product: Any) -> Any:

@@ -17,7 +17,7 @@ import sympy
 from sympy import Expr, Matrix, Symbol
 
 from appell.forms.engine.derivation import gradient, restricted, time_derivation
-from appell.forms.engine.implied_rows import kept_on_constraints
+from appell.forms.engine.implied_rows import independent_on_constraints
 from appell.forms.engine.matrices import Table, pivots, row_times, samples
 from appell.forms.engine.system_terms import equation, multiplier_symbols
 from appell.model import System
@@ -82,7 +82,7 @@ def independent_rows(system: System) -> ConstraintRows:
         return rows
     at_rest = dict.fromkeys(system.accelerations, sympy.Integer(0))
     a0 = [restricted(f, at_rest) for f in rows.second]
-    keep = kept_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))
+    keep = independent_on_constraints(system, rows.A, a0, pivots, pivots(samples(rows.A), len(rows.indices)))
     return rows if len(keep) == len(rows.indices) else ConstraintRows(system, tuple(sorted(keep)))
 
 

@@ -31,12 +31,12 @@ class Derivation:
 
     def __init__(self, value: Callable[[Symbol], Expr]):
         self._value = value
-        self._known: dict[Any, Expr] = {}
+        self._derivatives: dict[Any, Expr] = {}
 
     def __call__(self, expr: Any) -> Expr:
-        if expr not in self._known:
-            self._known[expr] = self._derive(expr)
-        return self._known[expr]
+        if expr not in self._derivatives:
+            self._derivatives[expr] = self._derive(expr)
+        return self._derivatives[expr]
 
     def matrix(self, entries: sympy.Matrix) -> sympy.Matrix:
         """D of every entry."""
@@ -97,16 +97,16 @@ class Replacement:
 
     def __init__(self, table: Mapping[Any, Any], evaluate: bool = True):
         """`evaluate`: whether sums and products are reordered, for which SymPy compares long ones in full."""
-        self._known: dict[Any, Any] = {s: value for s, value in table.items() if s != value}
+        self._derivatives: dict[Any, Any] = {s: value for s, value in table.items() if s != value}
         self._evaluate = evaluate
 
     def __call__(self, expr: Any) -> Any:
-        if expr not in self._known:
+        if expr not in self._derivatives:
             args = [self(x) for x in expr.args]
             is_unchanged = all(x is y for x, y in zip(args, expr.args, strict=True))
             plain = {} if self._evaluate or not (expr.is_Add or expr.is_Mul) else {"evaluate": False}
-            self._known[expr] = expr if is_unchanged else expr.func(*args, **plain)
-        return self._known[expr]
+            self._derivatives[expr] = expr if is_unchanged else expr.func(*args, **plain)
+        return self._derivatives[expr]
 
 
 def restricted(expr: Any, table: Mapping[Any, Any]) -> Any:

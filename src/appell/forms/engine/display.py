@@ -18,7 +18,7 @@ from sympy import Eq, Expr
 
 from appell import tidy
 from appell.errors import ModelError
-from appell.forms.engine.absolute import AbsoluteValues, has_signs
+from appell.forms.engine.absolute import SignsAbsorbed, has_signs
 from appell.forms.engine.added_names import require_distinct
 from appell.forms.engine.book_fractions import divided_by_terms, like_terms_joined, upright
 from appell.forms.engine.constant_inertia import constant_terms, fixed_coordinates, on_constraints
@@ -85,7 +85,7 @@ class Memory:
     def __init__(self, signs: bool = True, regroups: bool = True) -> None:
         self.regroups = regroups
         self._read: dict[Any, Any] = {}
-        self._inside: dict[tidy.Sum, tidy.Sum] = {}
+        self._inner: dict[tidy.Sum, tidy.Sum] = {}
         self._factoring = tidy.Factoring() if signs else None
 
     def read(self, expr: Any, parts: set[Any]) -> tuple[tidy.Sum, Any]:
@@ -94,7 +94,7 @@ class Memory:
 
     def inside_out(self, whole: tidy.Sum, floats: bool) -> tidy.Sum:
         """The same as `tidy.inside_out`, cached except with floats."""
-        return tidy.inside_out(whole, floats, None if floats else self._inside)
+        return tidy.inside_out(whole, floats, None if floats else self._inner)
 
     def factoring(self, floats: bool) -> tidy.Factoring:
         """The common factoring of exact expressions, or a new one."""
@@ -139,7 +139,7 @@ def _simplified(expr: Expr, effort: WorkBudget, collected: bool, parts: set[Any]
     if not effort.spend(size) or tidy.is_product(expr):
         return expr
     term_cost = COLLECT * max(1, _angles(parts) // USUAL_ANGLES) ** 2  # every pair of angles is examined
-    limit = min(MOST_EXPANDED_TERMS, effort.left // term_cost)
+    limit = min(MOST_EXPANDED_TERMS, effort.remaining // term_cost)
     unchanged, number = memory.read(expr, parts)
     floats = number is not tidy.rational
     short, term_count = unchanged, tidy.count(unchanged, limit)
@@ -194,7 +194,7 @@ def lines(equations: Equations, style: str, closing: bool = False) -> list[Eq]:
         raise ModelError(f"style is one of {', '.join(STYLES)}; not {shown(style)}")
     require_distinct(equations)
     rows = _find_lines(equations, style, closing)
-    return list(map(AbsoluteValues().equation, rows)) if has_signs(equations.system) else rows
+    return list(map(SignsAbsorbed().equation, rows)) if has_signs(equations.system) else rows
 
 
 def _characters(rows: list[Eq]) -> int:
@@ -275,7 +275,7 @@ def of_motion(equations: Equations) -> tuple[Eq, ...]:
     if equations.shortest:
         return tuple(map(_cancelled, _regrouped_lines(equations.derived)))
     rows = _upright_lines(_with_constants(equations.derived, equations))
-    return tuple(map(AbsoluteValues().equation, rows) if has_signs(equations.system) else rows)
+    return tuple(map(SignsAbsorbed().equation, rows) if has_signs(equations.system) else rows)
 
 
 @remembered
@@ -351,7 +351,7 @@ def _simplified_lines(rows: Sequence[Eq], collected: int, budget: float) -> list
     for finished, i in enumerate(sorted(range(len(sides)), key=lambda i: len(parts[i]))):
         share = effort.share(len(sides) - finished)
         sides[i] = _simplified(sides[i], share, i < 2 * collected, parts[i], memory)  # type: ignore[arg-type]
-        effort.left += share.left
+        effort.remaining += share.remaining
     return [Eq(lhs, rhs, evaluate=False) for lhs, rhs in zip(sides[::2], sides[1::2], strict=True)]  # type: ignore[misc]
 
 

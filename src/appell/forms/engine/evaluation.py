@@ -131,7 +131,7 @@ class _Entry:
 
     kind: str
     args: tuple[int, ...]
-    what: Any = None
+    payload: Any = None
 
 
 class Tape:
@@ -220,13 +220,13 @@ def _entry(node: Any, args: tuple[int, ...]) -> _Entry:
 
 
 def _symbol(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
-    if entry.what not in values:
-        raise ModelError(f"no value for '{entry.what}'")
-    return values[entry.what]
+    if entry.payload not in values:
+        raise ModelError(f"no value for '{entry.payload}'")
+    return values[entry.payload]
 
 
 def _number(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
-    node = entry.what
+    node = entry.payload
     return int(node) if node.is_Integer else numbers.number(node)
 
 
@@ -238,7 +238,7 @@ def _product(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbe
 
 
 def _opaque(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
-    symbols, node = entry.what
+    symbols, node = entry.payload
     if numbers is FLOAT:
         return float(_lambdified(symbols, node)(*args))
     digits = numbers.digits + 12
@@ -253,17 +253,17 @@ def _lambdified(symbols: tuple[Symbol, ...], node: Any) -> Callable[..., Any]:
 
 def _cases(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
     """The first branch whose condition holds; the others are not evaluated, since they may be undefined here."""
-    for tape, holds in entry.what:
+    for tape, holds in entry.payload:
         if holds(values, numbers):
             return tape(values, numbers)[0]
     raise SingularConfiguration("none of the cases of a Piecewise expression applies at this state")
 
 
 def _table(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
-    pieces, order = entry.what
+    pieces, order = entry.payload
     value = pieces.value(args[0], order, numbers.number)
     if value is None:
-        raise SingularConfiguration(f"{pieces.said}: there is no value at t = {float(args[0]):g}")
+        raise SingularConfiguration(f"{pieces.description}: there is no value at t = {float(args[0]):g}")
     return value
 
 
@@ -291,7 +291,7 @@ def _condition(when: Any) -> Callable[[Mapping[Symbol, Any], Arithmetic], bool]:
 
 
 def _integer_power(entry: _Entry, args: list[Any], values: Mapping[Symbol, Any], numbers: Arithmetic) -> Any:
-    return args[0] ** entry.what if entry.what > 0 else 1 / (numbers.number(args[0]) ** -entry.what)
+    return args[0] ** entry.payload if entry.payload > 0 else 1 / (numbers.number(args[0]) ** -entry.payload)
 
 
 _EVALUATIONS: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arithmetic], Any]] = {
@@ -300,9 +300,9 @@ _EVALUATIONS: dict[str, Callable[[_Entry, list[Any], Mapping[Symbol, Any], Arith
     "add": lambda entry, args, values, numbers: sum(args[1:], args[0]),
     "mul": _product,
     "integer power": _integer_power,
-    "half power": lambda entry, args, values, numbers: numbers.functions["sqrt"](args[0]) ** entry.what,
-    "rational power": lambda entry, args, values, numbers: numbers.power(args[0], numbers.number(entry.what)),
-    "function": lambda entry, args, values, numbers: numbers.functions[entry.what](*args),
+    "half power": lambda entry, args, values, numbers: numbers.functions["sqrt"](args[0]) ** entry.payload,
+    "rational power": lambda entry, args, values, numbers: numbers.power(args[0], numbers.number(entry.payload)),
+    "function": lambda entry, args, values, numbers: numbers.functions[entry.payload](*args),
     "opaque": _opaque,
     "cases": _cases,
     "table": _table,

@@ -37,7 +37,7 @@ DEPENDENT = 1e-9
 """The same for rows at states that satisfy the constraints to `VERIFIED_DIGITS`: rounding, of entries in float64."""
 
 
-def kept_on_constraints(
+def independent_on_constraints(
     system: System, A: sympy.Matrix, a0: Sequence[Any], pivots: Callable[[Sequence[Array], int], list[int]], keep: list[int]
 ) -> list[int]:
     """Which of the rows `keep`, independent at random states, are independent on the constraints; (A | a0) are all rows."""

@@ -20,7 +20,7 @@ class WorkBudget:
     def __init__(self, amount: float):
         if not is_finite(amount) or amount < 0:
             raise ModelError(f"an effort is a number of seconds' work that is not negative, not {shown(amount)}")
-        self.left = int(OPERATIONS_PER_SECOND * min(float(amount), LONGEST_SECONDS))
+        self.remaining = int(OPERATIONS_PER_SECOND * min(float(amount), LONGEST_SECONDS))
 
     @staticmethod
     def of(amount: float | WorkBudget) -> WorkBudget:
@@ -29,20 +29,20 @@ class WorkBudget:
 
     def spend(self, operations: int) -> bool:
         """Whether this many operations are left; they are then spent."""
-        if operations > self.left:
+        if operations > self.remaining:
             return False
-        self.left -= operations
+        self.remaining -= operations
         return True
 
     def share(self, parts: int) -> WorkBudget:
         """A part of the remaining budget, subtracted from it; unused operations are lost."""
         portion = WorkBudget(0)
-        portion.left = self.left // max(parts, 1)
-        self.left -= portion.left
+        portion.remaining = self.remaining // max(parts, 1)
+        self.remaining -= portion.remaining
         return portion
 
     def __repr__(self) -> str:
-        return f"<WorkBudget: {self.left} operations left>"
+        return f"<WorkBudget: {self.remaining} operations left>"
 
 
 COLLECT, SIMPLIFY, WORK_OF_FACTORING, WORK_OF_TIDYING_INSIDE = 20, 400, 5, 60

@@ -30,14 +30,14 @@ INVERSE_POINTS = 12
 
 @dataclass(frozen=True)
 class Chart:
-    """s = `definition`(t, q) replaces `coordinate` = `inverse`(t, s, y); `how`: the origin of the inverse."""
+    """s = `definition`(t, q) replaces `coordinate` = `inverse`(t, s, y); `inverse_origin`: where the inverse comes from."""
 
     s: Coordinate
     y: tuple[Coordinate, ...]
     coordinate: Coordinate
     definition: Expr
     inverse: Expr
-    how: str
+    inverse_origin: str
 
     def into(self, expr: Expr) -> Expr:
         """An expression in t, q, q̇ written in t, s, y, ṡ, ẏ."""

@@ -340,7 +340,7 @@ class Fold:
             return f"'{self.source.name}': reflection of the momenta in the kinetic metric, since {self.reason}"
         x, chart = text(self.x), self.chart
         s = f"s = {text(chart.definition)} = {f'Π({x})' if self.two_sided else f'|{x}|'}"
-        return f"'{self.source.name}': {s}, {text(chart.coordinate)} = {text(chart.inverse)} ({chart.how})"
+        return f"'{self.source.name}': {s}, {text(chart.coordinate)} = {text(chart.inverse)} ({chart.inverse_origin})"
 
 
 def fold(system: System, face: Face | Unilateral | Between | str | None = None) -> Fold:

@@ -17,7 +17,7 @@ from appell.compiled.run import Run
 from appell.errors import ModelError, Status
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
-from appell.model.sides import faced, sided
+from appell.model.sides import sided, with_sides_as_faces
 from appell.modes.endings import Ending
 from appell.modes.gap_floor import floor_of
 from appell.nonsmooth.contact.instant import Instant
@@ -50,7 +50,7 @@ class Sides:
 
 def sides_of(run: Run) -> Sides | None:
     """The sides of a run; None if it has no condition on positions that can be located."""
-    surfaces, system = sided(run.system), faced(run.system)
+    surfaces, system = sided(run.system), with_sides_as_faces(run.system)
     if surfaces is None or system is None:
         return None
     places = tuple(system.parameters.index(surface.side) for surface in surfaces.surfaces)

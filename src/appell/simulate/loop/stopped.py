@@ -22,7 +22,7 @@ from appell.compiled.run import Run
 from appell.errors import AppellError, Status
 from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
-from appell.model.stops import WAYS, Stop
+from appell.model.stops import DIRECTIONS, Stop
 from appell.motion.zeros import CROSSED, JUMPED, REBOUND
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.repeated import repeated
@@ -164,7 +164,7 @@ class _Watch:
         else:
             trace.move(met.time, state)
         stop, description = self.loop.stops[met.name], STOPPED_WORDS[met.kind]
-        trace.stopped = f"'{met.name}', {stop.expression}, {description}, {WAYS[int(met.direction)]}"
+        trace.stopped = f"'{met.name}', {stop.expression}, {description}, {DIRECTIONS[int(met.direction)]}"
         return trace.ended(Status.STOPPED)
 
 
