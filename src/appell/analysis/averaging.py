@@ -143,7 +143,7 @@ class _Means:
         self.rates_of_pieces = []
         self.jumps = [sympy.Integer(0), sympy.Integer(0)]
         kappa = {a: sympy.Dummy("kappa", positive=True) for a in _arcs(free)}
-        self.back = {v: k for k, v in kappa.items()}
+        self.arc_of_symbol = {v: k for k, v in kappa.items()}
         for piece in free.pieces:
             X, Omega = piece.X, free.frequency
             V = Omega * sympy.diff(X, phi)
@@ -165,7 +165,7 @@ class _Means:
                     shifted = (n * self.free.turns * (phi + 2 * sympy.pi * turn) + theta) / m
                     integrand = rates[i].xreplace({self.psi: sympy.expand(shifted)})
                     total += integral(integrand, phi, piece.lower, piece.upper)
-            means.append((total / (2 * sympy.pi * m)).xreplace(self.back) + self.jumps[i])
+            means.append((total / (2 * sympy.pi * m)).xreplace(self.arc_of_symbol) + self.jumps[i])
         return means[0], means[1]
 
     def off_resonance(self) -> tuple[Expr, Expr]:
@@ -176,7 +176,7 @@ class _Means:
             for piece, rates in self.rates_of_pieces:
                 mean = integral(rates[i], self.psi, sympy.Integer(0), 2 * sympy.pi) / (2 * sympy.pi)
                 total += integral(mean, phi, piece.lower, piece.upper)
-            means.append((total / (2 * sympy.pi)).xreplace(self.back) + self.jumps[i])
+            means.append((total / (2 * sympy.pi)).xreplace(self.arc_of_symbol) + self.jumps[i])
         return means[0], means[1]
 
 

@@ -35,15 +35,15 @@ class Pivot:
 def eliminated(K: Value, b: Value, positive: Collection[int]) -> tuple[Value, list[Pivot]]:
     """x, as many columns as b, and the pivots in order. positive: the indices of positive pivots; others are negative."""
     n = K.shape[0]
-    rest = _Remainder(ca.tril(ca.sparsify(K)), ca.densify(b), ca.SX.zeros(n))
-    coupled = _filled(rest.S)
+    remainder = _Remainder(ca.tril(ca.sparsify(K)), ca.densify(b), ca.SX.zeros(n))
+    coupled = _filled(remainder.S)
     blocks, pivots, k = [], [], 0
     while k < n:
         two = k + 1 < n and k in positive and k + 1 in positive and k + 1 in coupled[k]
         places = [k, k + 1] if two else [k]
-        block = _Block(rest, places, sorted(set().union(*(coupled[j] for j in places)) - set(places)))
-        pivots += block.pivots(K, positive, rest.subtracted)
-        block.eliminate(rest, k in positive)
+        block = _Block(remainder, places, sorted(set().union(*(coupled[j] for j in places)) - set(places)))
+        pivots += block.pivots(K, positive, remainder.subtracted)
+        block.eliminate(remainder, k in positive)
         blocks.append(block)
         k += 1 + two
     x = ca.SX(n, b.shape[1])
@@ -78,15 +78,15 @@ class _Remainder:
 class _Block:
     """One or two unknowns eliminated from the remaining K. below: the later ones coupled with them."""
 
-    def __init__(self, rest: _Remainder, places: list[int], below: list[int]):
+    def __init__(self, remainder: _Remainder, places: list[int], below: list[int]):
         k, last = places[0], places[-1]
         self.places, self.below = places, below
-        self.a = rest.S[k, k]
+        self.a = remainder.S[k, k]
         if len(places) == 2:
-            self.b, self.c = rest.S[last, k], rest.S[last, last]
+            self.b, self.c = remainder.S[last, k], remainder.S[last, last]
             self.det = self.a * self.c - self.b**2
         self.j = minus_inverse(self.det if len(places) == 2 else self.a)
-        self.right = rest.right[places, :]
+        self.right = remainder.right[places, :]
 
     def pivots(self, K: Value, positive: Collection[int], taken: Value) -> list[Pivot]:
         k, last = self.places[0], self.places[-1]
@@ -95,18 +95,18 @@ class _Block:
         first = Pivot(self.a, K[k, k])
         return [first] if k == last else [first, Pivot(self.det, self.a * K[last, last])]
 
-    def eliminate(self, rest: _Remainder, positive: bool) -> None:
+    def eliminate(self, remainder: _Remainder, positive: bool) -> None:
         """Updates K and the right side by eliminating these unknowns."""
         if not self.below:
             return
         self.J = self._minus_inverse()
-        rows = rest.S[self.below, self.places]
+        rows = remainder.S[self.below, self.places]
         self.factors = rows @ self.J
         update = ca.tril(self.factors @ rows.T)
-        rest.S[self.below, self.below] += update
-        rest.right[self.below, :] += self.factors @ self.right
+        remainder.S[self.below, self.below] += update
+        remainder.right[self.below, :] += self.factors @ self.right
         if positive:
-            rest.subtracted[self.below] -= ca.diag(update)
+            remainder.subtracted[self.below] -= ca.diag(update)
 
     def _minus_inverse(self) -> Value:
         if len(self.places) == 1:

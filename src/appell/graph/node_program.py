@@ -127,7 +127,7 @@ class NodeFamily:
 class NodeSolution:
     """The result of IPOPT: x (n,), objective, multipliers of the rows (m,) and of the bounds (n,), exit status and iterations.
 
-    left: the largest scaled residual of rows, gradient of the Lagrangian and complementarity in the last iteration.
+    last_residual: the largest scaled residual of rows, gradient of the Lagrangian and complementarity in the last iteration.
     """
 
     x: Array
@@ -136,7 +136,7 @@ class NodeSolution:
     bounds: Array
     status: str
     iterations: int
-    left: float = np.inf
+    last_residual: float = np.inf
 
     @property
     def ok(self) -> bool:
@@ -320,7 +320,7 @@ class NodeProgram:
         flat = lambda key: np.array(result[key], dtype=float).ravel()
         return NodeSolution(
             flat("x") * S, float(result["f"]) / c, flat("lam_g") * D / c, flat("lam_x") / S / c,
-            str(stats["return_status"]), int(stats.get("iter_count", 0)), _left(stats.get("iterations") or {}),
+            str(stats["return_status"]), int(stats.get("iter_count", 0)), _last_residual(stats.get("iterations") or {}),
         )  # fmt: skip
 
     def objective(self, x: Array, p: Array) -> float:
@@ -332,7 +332,7 @@ class NodeProgram:
         return np.array(self.values(x / self.scales, p)[1]).ravel() / self.row_scales
 
 
-def _left(iterations: Mapping[str, Sequence[float]]) -> float:
+def _last_residual(iterations: Mapping[str, Sequence[float]]) -> float:
     last = [float(iterations[key][-1]) for key in ("inf_pr", "inf_du", "mu") if len(iterations.get(key, ()))]
     return max(last) if len(last) == 3 else np.inf
 

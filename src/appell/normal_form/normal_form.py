@@ -227,15 +227,15 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
         raise ModelError(f"the prescribed function '{f}' of {system.name} has no value yet; give parameters={{{f}: …}}")
     mech = mechanics(system)
     kin = mech.kinematics()
-    said = ConstraintsInForce.of(system, contacts)
-    rows = Rows.of(said, kin)
+    in_force = ConstraintsInForce.of(system, contacts)
+    rows = Rows.of(in_force, kin)
     faces = Faces.of(system, kin)
     inertia = mech.inertia(kin)
     nv, nq, m = system.nv, system.nq, rows.A.shape[0]
-    forces, face_law, friction_law, open_forces = split_forces(system, said, kin, rows.lam, lambda: mech.forces(kin))
-    law = Law.of(forces, said, rows, kin)
+    forces, face_law, friction_law, open_forces = split_forces(system, in_force, kin, rows.lam, lambda: mech.forces(kin))
+    law = Law.of(forces, in_force, rows, kin)
     V = mech.potential(kin)
-    free = None if said.constraints else mech.free(kin, forces)
+    free = None if in_force.constraints else mech.free(kin, forces)
     explicit_time = inertia.power + kin.partial_t(V)
     if not is_zero(kin.n0):
         explicit_time += kin.slope(V).T @ kin.n0
@@ -261,10 +261,10 @@ def _derive(system: System, contacts: tuple[int, ...]) -> NormalForm:
     })  # fmt: skip
     inputs = {"t": kin.t, "q": kin.q, "v": kin.v, "p": kin.p, "a": kin.a, "lam": rows.lam}
     table = tuple(
-        Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(said.constraints)
+        Row(c, c.order, c.linear or c.order < 2, i) for i, c in enumerate(in_force.constraints)
     )  # fmt: skip
     quaternions = tuple(tuple(system.coordinates.index(q) for q in ball.coordinates) for ball in system.quaternions)
-    ideal = law is None and all(c.reaction is None for c in said.constraints)
+    ideal = law is None and all(c.reaction is None for c in in_force.constraints)
     laws = (law, face_law, friction_law, open_forces)
     return NormalForm(inputs, outputs, table, ideal, inertia.route, quaternions, kin.lower, place_of(system), free, *laws,
                       states=len(system.states))  # fmt: skip

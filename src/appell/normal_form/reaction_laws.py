@@ -85,14 +85,14 @@ class ForceSplit(NamedTuple):
 
 
 def split_forces(
-    system: System, said: ConstraintsInForce, kin: Kinematics, lam: Value, forces: Callable[[], Value]
+    system: System, in_force: ConstraintsInForce, kin: Kinematics, lam: Value, forces: Callable[[], Value]
 ) -> ForceSplit:
     """`forces`: lowers them; called once the multipliers have their values."""
     multipliers = [x for fr in system.frictions for x in fr.multipliers]
     open_, tangential = symbols("lam_face", len(system.unilateral)), symbols("lam_friction", len(multipliers))
     kin.lower.bind({face.multiplier: open_[i] for i, face in enumerate(system.unilateral)})
     kin.lower.bind({x: tangential[i] for i, x in enumerate(multipliers)})
-    kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(said.constraints)})
+    kin.lower.bind({c.multiplier: lam[i] for i, c in enumerate(in_force.constraints)})
     all_forces, open_lam = forces(), column(open_, tangential)
     all_lam = column(lam, open_lam)
     bent = depends(all_forces, all_lam) and depends(jacobian(all_forces, all_lam), all_lam)
@@ -126,11 +126,11 @@ class Law:
     given: bool  # whether some constraint has a given reaction direction
 
     @staticmethod
-    def of(forces: Value, said: ConstraintsInForce, rows: Rows, kin: Kinematics) -> Law | None:
+    def of(forces: Value, in_force: ConstraintsInForce, rows: Rows, kin: Kinematics) -> Law | None:
         """The law contained in the forces, if any."""
         if not depends(forces, rows.lam):
             return None
-        free = [c.name for c in said.constraints if c.order == 2 and not c.linear]
+        free = [c.name for c in in_force.constraints if c.order == 2 and not c.linear]
         if free:
             raise ModelError(
                 f"constraint '{free[0]}' is nonlinear in the accelerations, and forces contain multipliers: Gauss's minimum"
@@ -145,7 +145,7 @@ class Law:
         else:
             rest = column(*(Value(0) if i in places else forces[i] for i in range(forces.numel())))
             slope = zeros(*slope.shape)
-        directed = any(c.reaction is not None for c in said.constraints)
+        directed = any(c.reaction is not None for c in in_force.constraints)
         F = take(forces, places)
         return Law(lam, tuple(used(F, lam)), places, F, affine, rest, slope, directed)
 

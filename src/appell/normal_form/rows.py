@@ -75,13 +75,13 @@ class Rows:
         }
 
     @staticmethod
-    def of(said: ConstraintsInForce, kin: Kinematics) -> Rows:
-        f = kin.lower.column(said.residuals)
-        order = [c.order for c in said.constraints]
-        linear = [i for i, c in enumerate(said.constraints) if c.order < 2 or c.linear]
+    def of(in_force: ConstraintsInForce, kin: Kinematics) -> Rows:
+        f = kin.lower.column(in_force.residuals)
+        order = [c.order for c in in_force.constraints]
+        linear = [i for i, c in enumerate(in_force.constraints) if c.order < 2 or c.linear]
         at = lambda level: [i for i in linear if order[i] == level]
         free = [i for i in range(len(order)) if i not in linear]
-        _refuse_given_directions(said, free)
+        _refuse_given_directions(in_force, free)
 
         f0 = take(f, at(0))
         f0_d = kin.drift(f0)
@@ -93,12 +93,12 @@ class Rows:
         A = scatter([(_places(f1_rows, linear), A1), (_places(at(2), linear), A2)], m, nv)
         second_free = substitute(second, [kin.a], [zeros(nv)])
         a0 = scatter([(_places(f1_rows, linear), kin.drift(f1)), (_places(at(2), linear), second_free)], m, 1)
-        W = _directions(said, kin, linear, A)
+        W = _directions(in_force, kin, linear, A)
         r = take(f, free)
         lam = symbols("lam", len(order))
         r_a = jacobian(r, kin.a)
         f0_size, f1_size = sizes([f0, f1], [kin.t, kin.q, kin.v, kin.p])
-        linear_power = take(lam, linear).T @ _row_rates(said, kin, linear, W, f1, f1_rows)
+        linear_power = take(lam, linear).T @ _row_rates(in_force, kin, linear, W, f1, f1_rows)
         return Rows(
             A=A, a0=a0, W=W, f0=f0, f0_scale=f0_size, f1=f1, f1_scale=f1_size,
             A0=jacobian(f0_d, kin.v), A1=A1, r=r, r_a=r_a, r_aa=_hessians(r, kin.a),
@@ -123,12 +123,12 @@ def _hessians(r: Value, a: Value) -> Value:
     return column(*blocks) if blocks else zeros(0, nv * nv)
 
 
-def _refuse_given_directions(said: ConstraintsInForce, free: list[int]) -> None:
+def _refuse_given_directions(in_force: ConstraintsInForce, free: list[int]) -> None:
     """Raises for a given reaction beside a row nonlinear in the accelerations: Gauss's minimum has Aᵀλ + r_aᵀμ alone."""
-    names = [c.name for c in said.constraints if c.reaction is not None]
+    names = [c.name for c in in_force.constraints if c.reaction is not None]
     if not (free and names):
         return
-    name = said.constraints[free[0]].name
+    name = in_force.constraints[free[0]].name
     which = "it" if names == [name] else f"constraint '{names[0]}'"
     raise ConstraintError(
         f"constraint '{name}' is nonlinear in the accelerations, and {which} has a reaction direction of its own (reaction=):"
@@ -136,19 +136,21 @@ def _refuse_given_directions(said: ConstraintsInForce, free: list[int]) -> None:
     )
 
 
-def _directions(said: ConstraintsInForce, kin: Kinematics, linear: list[int], A: Value) -> Value:
-    directed = [(k, said.reactions[i]) for k, i in enumerate(linear) if said.reactions[i] is not None]
+def _directions(in_force: ConstraintsInForce, kin: Kinematics, linear: list[int], A: Value) -> Value:
+    directed = [(k, in_force.reactions[i]) for k, i in enumerate(linear) if in_force.reactions[i] is not None]
     W_t = scatter([([k], kin.lower.column(W or ()).T) for k, W in directed], *A.shape)
     ideal = [k for k in range(len(linear)) if k not in {k for k, _ in directed}]
     return (W_t + scatter([([k], A[k, :]) for k in ideal], *A.shape)).T
 
 
-def _row_rates(said: ConstraintsInForce, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]) -> Value:
+def _row_rates(
+    in_force: ConstraintsInForce, kin: Kinematics, linear: list[int], W: Value, f1: Value, f1_rows: list[int]
+) -> Value:
     """(Wᵀv)_k, written as −f|_{v=0} where the two agree on the constraint."""
     rates = W.T @ kin.v
     at_rest = substitute(f1, [kin.v], [zeros(kin.v.numel())])
     for k, i in enumerate(linear):
-        c = said.constraints[i]
+        c = in_force.constraints[i]
         if c.reaction is None and i in f1_rows and (c.order == 0 or c.linear):
             rates[k] = -at_rest[f1_rows.index(i)]
     return rates

@@ -119,7 +119,7 @@ class MeshSolution:
     @property
     def ok(self) -> bool:
         stalled_at_minimum = (
-            self.output.status in STALLED_STATUSES and self.output.left <= GOOD_ENOUGH and self.residual <= 1e-10
+            self.output.status in STALLED_STATUSES and self.output.last_residual <= GOOD_ENOUGH and self.residual <= 1e-10
         )
         return self.output.status in REACHED or stalled_at_minimum
 

@@ -17,7 +17,7 @@ BREAKAGES = [
     Breakage(
         "a guard that only touches zero counts as crossed",
         "analysis/orbits/tangency.py",
-        '    return rate**2 <= RATE_DIGITS * way.accuracy * mean**2\n',
+        '    return rate**2 <= RATE_DIGITS * approach.accuracy * mean**2\n',
         '    return False\n',
         {
             "slides_from_rest.a_guard_that_is_only_touched_has_no_derivative": (0, 1),

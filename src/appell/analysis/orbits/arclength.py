@@ -24,8 +24,8 @@ from appell.analysis.orbits.refining import (
     CurvePoint,
     SpecialPoint,
     Test,
-    apart,
     between,
+    clear_intervals,
     lowest_between,
     refined,
 )
@@ -224,7 +224,7 @@ class Walk:
     def _locate_between(self, here: CurvePoint, there: CurvePoint) -> set[str]:
         """Keeps what changes between two points; returns its kinds."""
         kinds = set()
-        for a, b in apart(self.equations.correct, here, there, self.equations.clear):
+        for a, b in clear_intervals(self.equations.correct, here, there, self.equations.clear):
             for change in self.equations.between(a, b):
                 kinds.add(change.kind)
                 self._keep(change, a, b)

@@ -67,18 +67,18 @@ class Chatter:
         self.matrices_by_speed.append((speed, rest))
 
 
-def at_zero(found: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
-    """The value at y = 0 of a function given at several y, `found`: (y, value), by polynomials through neighbours (Neville),
+def at_zero(samples: Sequence[tuple[float, Array]]) -> tuple[Array, float]:
+    """The value at y = 0 of a function given at several y, `samples`: (y, value), by polynomials through neighbours (Neville),
     and the difference of the two that agree best."""
     row: list[Array] = []
-    best, best_difference = found[-1][1], np.inf
-    for k, (y, value) in enumerate(found):
+    best, best_difference = samples[-1][1], np.inf
+    for k, (y, value) in enumerate(samples):
         last_row, row = row, [value]
         for j in range(1, min(k, HIGHEST_POWER) + 1):
-            y_far = found[k - j][0]
+            y_far = samples[k - j][0]
             row.append(row[j - 1] + (row[j - 1] - last_row[j - 1]) * y / (y_far - y))
             sooner, later = (float(np.abs(row[j] - entries[j - 1]).max(initial=0.0)) for entries in (last_row, row))
-            difference = max(later, sooner * y / found[k - 1][0])
+            difference = max(later, sooner * y / samples[k - 1][0])
             if difference < best_difference:
                 best, best_difference = row[j], difference
     return best, best_difference

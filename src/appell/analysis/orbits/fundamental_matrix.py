@@ -105,8 +105,8 @@ class FundamentalMatrix(MotionInstants):
         runs = [self.run_of.in_contact(faces) for faces in contacts]
         flows = tuple(lambda at, z, run=run: self._flow_at(run, at, z[:nq], z[nq:]) for run in runs)
         try:
-            way = approach_to(self.motion, self.previous_event, t)
-            Phi_after, _ = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
+            approach = approach_to(self.motion, self.previous_event, t)
+            Phi_after, _ = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), approach)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
         q, v = states[-1].after[:nq], states[-1].after[nq:]

@@ -100,9 +100,9 @@ def refined(
         distance = min(BRANCH_POINT_DISTANCE, float(np.linalg.norm(b.x - a.x)) / 8)
         a, b, fa, fb = _bracket(correct, a, b, test, distance)
         limit = _zero_from_beside(correct, a, b, fa, fb, test, distance)
-        if limit is not None and limit.apart <= SMOOTH_TEST:
+        if limit is not None and limit.difference <= SMOOTH_TEST:
             point = limit.at or (b if abs(fb) < abs(fa) else a)
-            error = limit.apart if limit.at is None else min(limit.apart, residual(kind, point))
+            error = limit.difference if limit.at is None else min(limit.difference, residual(kind, point))
             return SpecialPoint(kind, limit.value, point.record, point, error, error <= SPECIAL_POINT_RESIDUAL)
     a, b, fa, fb = _bracket(correct, a, b, test, BRACKET_CLOSED)
     nearest = (b if abs(fb) < abs(fa) else a)
@@ -146,7 +146,7 @@ class Limit(NamedTuple):
     """A value of the parameter, the difference of polynomials of two degrees there, and the point itself if available."""
 
     value: float
-    apart: float
+    difference: float
     at: CurvePoint | None
 
 
@@ -208,7 +208,7 @@ def _point_between(correct: Correct, a: CurvePoint, b: CurvePoint, share: float)
     return None
 
 
-def apart(
+def clear_intervals(
     correct: Correct, here: CurvePoint, there: CurvePoint, clear: Callable[[CurvePoint, CurvePoint], bool]
 ) -> list[tuple[CurvePoint, CurvePoint]]:  # fmt: skip
     """Intervals between two points, in order, each `clear` (with at most one special point) or too narrow to be halved."""
@@ -306,9 +306,9 @@ __all__ = [
     "Dip",
     "SpecialPoint",
     "Test",
-    "apart",
     "between",
     "between_modes",
+    "clear_intervals",
     "lowest_between",
     "refined",
     "turns_back",

@@ -42,11 +42,11 @@ class MapSlopes(NamedTuple):
 
 
 def reset_saltation(
-    run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow], way: Approach
+    run: Run, states: Sequence[ResetState], p: Array, Phi: Array, Pi: Array, flows: tuple[Flow, Flow], approach: Approach
 ) -> tuple[Array, Array]:  # fmt: skip
     """Φ after the resets of one instant, (nz, columns), and δt*, (columns,).
 
-    Pi: ∂p/∂(columns); flows: before the first and after the last; way: the motion before.
+    Pi: ∂p/∂(columns); flows: before the first and after the last; approach: the motion before.
     """
     first, t, nz = states[0], states[0].time, len(states[0].before)
     name = run.system.resets[first.number].name
@@ -55,17 +55,17 @@ def reset_saltation(
     f_before, f_after = flows[0](t, first.before), flows[1](t, states[-1].after)
     terms = np.concatenate([[g_x[0]], g_x[1 : 1 + nz] * f_before])
     rate = float(terms.sum())
-    if touches(rate, _guard_along(run, first, p, way), way):
+    if touches(rate, _guard_along(run, first, p, approach), approach):
         raise NoSlope(f"the guard of reset '{name}' only touches zero at t = {t:.6g}: there is no derivative")
     R = _composed(run, states, p)
     dt = -(g_x[1 : 1 + nz] @ Phi + g_x[1 + nz :] @ Pi) / rate
     return np.asarray(R.z @ Phi + R.p @ Pi + np.outer(R.z @ f_before + R.t - f_after, dt), float), dt
 
 
-def _guard_along(run: Run, state: ResetState, p: Array, way: Approach) -> Array:
+def _guard_along(run: Run, state: ResetState, p: Array, approach: Approach) -> Array:
     """The guard along the motion before a reset, (k,)."""
     nq, fn = run.form.nq, reset_slopes(run.form, run.system, run.system.resets[state.number])
-    return np.array([float(fn(t, z[:nq].copy(), z[nq:].copy(), p)["g"]) for t, z in zip(way.t, way.z, strict=True)])
+    return np.array([float(fn(t, z[:nq].copy(), z[nq:].copy(), p)["g"]) for t, z in zip(approach.t, approach.z, strict=True)])
 
 
 def _slopes(run: Run, state: ResetState, p: Array) -> Any:

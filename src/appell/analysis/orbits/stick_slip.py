@@ -181,12 +181,12 @@ class StickSlipMatrix(FundamentalMatrix):
 
     def _only_touches(self, change: ModeChange, since: float, guard: ModeGuard, rate: float) -> bool:
         """Whether a guard that crossed zero with a rate cannot be distinguished from one that only touches it."""
-        way, index, numbers = (
+        approach, index, numbers = (
             approach_to(self.motion, since, change.time), guard.bound_index(self.layout), self._numbers(change.before)
         )  # fmt: skip
-        states = zip(way.t, way.z[:, : self.nq], way.z[:, self.nq :], strict=True)
+        states = zip(approach.t, approach.z[:, : self.nq], approach.z[:, self.nq :], strict=True)
         guards = np.array([self.varied.slopes(t, q.copy(), v.copy(), numbers)["g"][index] for t, q, v in states])
-        return touches(rate, guards, way)
+        return touches(rate, guards, approach)
 
     def _guard_text(self, guard: ModeGuard) -> str:
         system = self.motion.system
@@ -198,8 +198,8 @@ class StickSlipMatrix(FundamentalMatrix):
         modes = [self._mode(t, before=True), self._mode(t)]
         flows = [lambda at, z, m=m: self.varied.slopes(at, z[:nq], z[nq:], self._numbers(m))["f"] for m in modes]
         try:
-            way = approach_to(self.motion, self.previous_event, t)
-            Phi_after, dt = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), way)
+            approach = approach_to(self.motion, self.previous_event, t)
+            Phi_after, dt = reset_saltation(self.run_of, states, self.p, Phi, self._Pi, (flows[0], flows[1]), approach)
         except NoSlope as reason:
             raise Ended(str(reason)) from None
         q, v = states[-1].after[:nq].copy(), states[-1].after[nq:].copy()

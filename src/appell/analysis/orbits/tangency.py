@@ -42,13 +42,13 @@ def approach_to(motion: Motion, since: float, until: float) -> Approach:
     return Approach(times, np.hstack([states.q, states.v]), until, max(rtol, GUARD_ROUNDING))
 
 
-def touches(rate: float, guard: Array, way: Approach) -> bool:
-    """Whether the rate (negative) with which a guard reaches zero is not significant; guard: (k,) along the way."""
-    largest, duration = float(np.abs(guard).max(initial=0.0)), way.end - float(way.t[0])
+def touches(rate: float, guard: Array, approach: Approach) -> bool:
+    """Whether the rate (negative) with which a guard reaches zero is not significant; guard: (k,) along the approach."""
+    largest, duration = float(np.abs(guard).max(initial=0.0)), approach.end - float(approach.t[0])
     if not rate < 0 or not duration > 0:
         return True
     mean = largest / duration
-    return rate**2 <= RATE_DIGITS * way.accuracy * mean**2
+    return rate**2 <= RATE_DIGITS * approach.accuracy * mean**2
 
 
 __all__ = ["Approach", "approach_to", "touches"]

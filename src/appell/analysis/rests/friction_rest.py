@@ -160,12 +160,12 @@ class Nearest:
         lam[self.mode.rows(layout)] = y[nv:] * self.units[nv:]
         return lam
 
-    def _at(self, y: Array) -> tuple[Problem, Array]:
+    def _problem_at(self, y: Array) -> tuple[Problem, Array]:
         return self.standing.problem(self.q(y))[0], self.lam(y)
 
     def equations(self, y: Array) -> Array:
         """Unbalanced forces, and distances from rows and closed faces."""
-        (problem, lam), layout = self._at(y), self.standing.functions.layout
+        (problem, lam), layout = self._problem_at(y), self.standing.functions.layout
         rows = self.mode.rows(layout)
         unbalanced = problem.r + problem.W[:, rows] @ lam[rows]
         for i, friction in enumerate(self.mode.frictions):
@@ -177,7 +177,7 @@ class Nearest:
     def inside(self, y: Array) -> Array:
         """Nonnegative within the cones: bound ± λ of sticking frictions along a line, bound² − |λ|² of others, Λ of the
         contacts, σΛ of the normal forces of sliding ones, and g of the other faces."""
-        (problem, lam), layout, unit = self._at(y), self.standing.functions.layout, self.multipliers
+        (problem, lam), layout, unit = self._problem_at(y), self.standing.functions.layout, self.multipliers
         margins = [lam[layout.m + f] / unit[layout.m + f] for f in self.mode.closed]
         for i, friction in enumerate(self.mode.frictions):
             rows, normal = layout.own_rows(i), layout.normals[i]
@@ -213,14 +213,14 @@ class Nearest:
             result = minimize(
                 cost, start, jac=slope, constraints=rules, method="SLSQP", options={"maxiter": 300, "ftol": 1e-14}
             )
-        y = self._onto(np.asarray(result.x)) if np.isfinite(result.x).all() else None
+        y = self._corrected(np.asarray(result.x)) if np.isfinite(result.x).all() else None
         return None if y is None else self.q(y)
 
     def _slopes(self, f: Any, y: Array) -> Array:
         h = DIFFERENCE_STEP
         return np.column_stack([(f(y + h * e) - f(y - h * e)) / (2 * h) for e in np.eye(len(y))])
 
-    def _onto(self, y: Array) -> Array | None:
+    def _corrected(self, y: Array) -> Array | None:
         """The unknowns corrected onto the equations, with active bounds held; None if that fails."""
         active = np.flatnonzero(self.inside(y) < 1e-6)
         bounded = lambda x: np.concatenate([self.equations(x), self.inside(x)[active]])

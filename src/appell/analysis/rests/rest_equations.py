@@ -45,8 +45,8 @@ class RestEquations:
 
     def _sizes(self, q: Array, lam: Array, units: Array) -> tuple[Array, Array, Array]:
         """Sizes of displacements, (moves,), of coordinates, (nq,), and of Λ, (rows,), over the ranges of the parameters."""
-        out, reply = self.balance(q, lam), self.balance.response(q, lam)
-        load = np.zeros(len(reply))
+        out, response = self.balance(q, lam), self.balance.response(q, lam)
+        load = np.zeros(len(response))
         with np.errstate(all="ignore"):
             for number, unit in zip(self.numbers, units, strict=True):
                 for sign in (1.0, -1.0):
@@ -54,7 +54,7 @@ class RestEquations:
                     p[number] += sign * unit
                     load = np.maximum(
                         load,
-                        np.nan_to_num(np.abs(self.balance.with_parameters(p).response(q, lam) - reply), posinf=0.0),
+                        np.nan_to_num(np.abs(self.balance.with_parameters(p).response(q, lam) - response), posinf=0.0),
                     )
             steps = natural_steps(self.balance.reference(q, lam), load)
         W = np.abs(out["W"])
