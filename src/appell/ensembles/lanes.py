@@ -61,7 +61,7 @@ def why_not(run: Run, order: Order) -> str | None:
     if (sides := sided(run.system)) is not None and sides.jumps:
         return f"forces jump where {sides.surfaces[0].text} = 0"
     if hidden := jumps_in(run.system):
-        return f"{hidden[0].what} jumps where {hidden[0].surface} = 0"
+        return f"{hidden[0].subject} jumps where {hidden[0].surface} = 0"
     if jump := dry_friction(run.system.forces):
         return f"forces jump: {jump}"
     if order.method not in fixed_methods() and (order.method not in SERIES or order.gpu or run.form.rows):
