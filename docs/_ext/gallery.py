@@ -117,7 +117,7 @@ def equations(system: Any, *, written: bool) -> str:
     except (ap.FormNotApplicable, ap.ModelError):
         lagrange = None
     if lagrange is None or len(lagrange.latex("simplified")) > LONGEST:
-        model = re.sub(r"<p><button.*?</details>", "", model_page.stated(system), flags=re.DOTALL)  # buttons of the report
+        model = re.sub(r"<p><button.*?</details>", "", model_page.model_html(system), flags=re.DOTALL)  # buttons of the report
         return f"<details><summary>Model</summary>{model}</details>"
     lines = "".join(shown(broken(one.lhs, "=", one.rhs)) for one in lagrange.equations)
     return f"<details><summary>Lagrange's equations</summary>{lines}</details>"

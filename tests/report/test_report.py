@@ -116,10 +116,10 @@ def test_equations_and_agreement_have_pages(skate, tmp_path):
 
 
 def test_every_form_can_be_reported_or_says_why_not():
-    from appell.report.model_page import derived, equation_text
+    from appell.report.model_page import derived_forms, equation_text
 
     example = zoo.pendulum()
-    for found in derived(example.system, list(ap.forms.FORMS), None):
+    for found in derived_forms(example.system, list(ap.forms.FORMS), None):
         assert len(found) > 20 if isinstance(found, str) else "<math" in equation_text(found)
 
 
@@ -212,11 +212,11 @@ def test_a_robot_is_posed_by_its_joints():
 
 def test_friction_is_part_of_the_model(tmp_path):
     """Its bound stands in reports and handouts of systems that have it."""
-    from appell.report.model_page import stated
+    from appell.report.model_page import model_html
 
     system = zoo.ladder().system
     assert len(system.frictions) == 2
-    text = stated(system)
+    text = model_html(system)
     assert text.count("dry friction against the slip") == 2
     sheet = ap.handout(system, tmp_path / "ladder.tex", forms=[]).read_text()
     assert all(rf"|\lambda_{{\mathrm{{{fr.name}}}}}| \leq" in sheet for fr in system.frictions)

@@ -128,10 +128,10 @@ def _zoo(options: argparse.Namespace) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> None:
-    _print(condition(), options.json)
+    _print(installed_features(), options.json)
 
 
-def condition() -> dict[str, str]:
+def installed_features() -> dict[str, str]:
     """The features of this installation, by part."""
     features = {
         "appell": __version__,

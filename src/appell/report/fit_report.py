@@ -28,7 +28,7 @@ def fit_report(found: Any, path: Any, *, title: str | None = None) -> Path:
                 *(caution(doubt) for doubt in found.doubts)),
         section("Measured and computed", _picture(found)),
         section("Noise", table(noise, ("quantity", "standard deviation, SI", "", "held out, in units of it"))),
-        section("Model", model_page.stated(found.system)),
+        section("Model", model_page.model_html(found.system)),
         section("Run", table([("samples", str(sum(len(experiment.times) for experiment in found.experiments))),
                               ("motions computed", str(found.motions_computed)),
                               ("derivatives", "exact" if found.exact else "differences of motions"), *versions()])),

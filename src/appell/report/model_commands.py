@@ -102,9 +102,9 @@ def new_file(given: argparse.Namespace) -> int:
         with given.file.open("x", encoding="utf-8") as target:
             target.write(TEMPLATE)
     except FileExistsError:
-        raise FileError(f"{shown(_named(given.file))} exists already; it is not written over") from None
+        raise FileError(f"{shown(_label(given.file))} exists already; it is not written over") from None
     except (OSError, ValueError) as error:  # a name with a null character
-        raise FileError(f"{shown(_named(given.file))} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        raise FileError(f"{shown(_label(given.file))} cannot be written: {getattr(error, 'strerror', None) or error}") from None
     print(f"{given.file}: written; try appell check {given.file}")
     return 0
 
@@ -244,7 +244,7 @@ motion.plot().savefig("motion.png")
 """
 
 
-def _named(path: Path) -> str:
+def _label(path: Path) -> str:
     """A path in messages: its last part; "." has none."""
     return path.name or str(path)
 
@@ -253,7 +253,7 @@ def _write(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise FileError(f"{shown(_named(path))} cannot be written: {error.strerror or error}") from None
+        raise FileError(f"{shown(_label(path))} cannot be written: {error.strerror or error}") from None
 
 
 def schema_file(given: argparse.Namespace) -> int:

@@ -34,7 +34,7 @@ COLUMNS = (
 """Explanations of the columns in the table of forms."""
 
 
-def stated(system: System, motion: Any = None) -> str:
+def model_html(system: System, motion: Any = None) -> str:
     """Coordinates, energies, forces and constraints; for a motion also the prescribed functions of time."""
     blocks = [_symbols(system), _energies(system), _forces(system), _rates(system), _laws(system, motion), _constraints(system)]
     return "\n".join(block for block in blocks if block)
@@ -127,7 +127,7 @@ def friction_latex(friction: Friction) -> str:
 # -- equations ---------------------------------------------------------------------------------------------------------
 
 
-def derived(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, Any] | None) -> list[Equations | str]:
+def derived_forms(system: System, forms: Iterable[Any] | None, pseudo: Mapping[str, Any] | None) -> list[Equations | str]:
     """The equations in the chosen forms, or a sentence on why a form is not available.
 
     A form is its name, or `Equations` already derived. By default Lagrange's, and Appell's with velocity constraints.
@@ -214,4 +214,4 @@ def parameter_table(parameters: Mapping[Any, float]) -> str:
     return table([(inline(letter(p)), f"{value:.10g}") for p, value in parameters.items()]) if parameters else ""
 
 
-__all__ = ["agreement_section", "derived", "diagnosis_section", "equation_section", "parameter_table", "stated", "t"]
+__all__ = ["agreement_section", "derived_forms", "diagnosis_section", "equation_section", "model_html", "parameter_table", "t"]

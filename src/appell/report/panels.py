@@ -11,7 +11,7 @@ import numpy as np
 from appell.errors import AppellError
 from appell.motion.record import ReactionName, Record, Series
 from appell.report.html import inline
-from appell.show.gaps_and_contacts import broken, contact_intervals
+from appell.show.gaps_and_contacts import contact_intervals, with_gaps
 from appell.show.packing import Packer
 from appell.show.style import COLOURS
 
@@ -74,7 +74,7 @@ class Panels:
 
     def curves(self) -> str:
         """HTML of the curves against time."""
-        return self._key() + "".join(self._named(title, keys(self.motion), **options) for title, keys, options in NAMED)
+        return self._key() + "".join(self._panels(title, keys(self.motion), **options) for title, keys, options in NAMED)
 
     def _key(self) -> str:
         """The key to bands and ticks in the panels, if there are any."""
@@ -82,7 +82,7 @@ class Panels:
         entries = [f'<span><i class="{css}"></i>{text}</span>' for mark, (css, text) in marks_shown.items() if self.marks[mark]]
         return f'<p class="key">{"".join(entries)}</p>' if entries else ""
 
-    def _named(self, title: str, keys: Sequence[str], *, log: bool = False, held: bool = False) -> str:
+    def _panels(self, title: str, keys: Sequence[str], *, log: bool = False, held: bool = False) -> str:
         if not keys:
             return ""
         if len(keys) > CURVES:
@@ -110,7 +110,7 @@ class Panels:
         drawn, legend = [], []
         for n, (key, series) in enumerate(curves):
             values = np.abs(series.values) if log else series.values
-            gapped, values = broken(t, values)  # with gaps at impacts
+            gapped, values = with_gaps(t, values)  # with gaps at impacts
             time, values = self._points(t, gapped, values, step)
             colour, dash = self._colour(str(key), n), self._number(str(key), n) // len(COLOURS)
             drawn.append({"t": time, "x": time, "y": self.packer.add(values), "colour": colour, "held": held, "dash": dash})

@@ -97,12 +97,12 @@ def _facts(motion: Any, system: Any, forms: Iterable[Any] | None, *, beside: boo
         )
         sections = [section("Model", notice), section("Verification", verification)]
     else:
-        derived = model_page.derived(system, forms, getattr(motion, "pseudo", None))
+        derived = model_page.derived_forms(system, forms, getattr(motion, "pseudo", None))
         values = parameters if has_system else {s: parameters[str(s)] for s in system.parameters if str(s) in parameters}
         values = {s: x for s, x in values.items() if s in system.parameters}
         known_values = values if len(values) == len(system.parameters) else {}
         sections = [
-            section("Model", "" if has_system else missing(LOADED), model_page.stated(system, motion)),
+            section("Model", "" if has_system else missing(LOADED), model_page.model_html(system, motion)),
             section(
                 "Verification", verification, "<h3>Forms</h3>", model_page.agreement_section(system, derived, known_values)
             ),
@@ -174,7 +174,7 @@ def equations_report(equations: Equations, path: Any, *, title: str | None = Non
         except AppellError as error:
             styles.append(section(f"Equations, {style}", missing(str(error))))
     heading = title or f"{equations.form}: {system.name}"
-    sections = [section("Model", model_page.stated(system)), *styles, section("Versions", table(versions()))]
+    sections = [section("Model", model_page.model_html(system)), *styles, section("Versions", table(versions()))]
     return write(target, page_of(heading, sections))
 
 

@@ -31,7 +31,7 @@ def result_report(found: Any, path: Any, *, title: str | None = None, drawn_with
         section("Equations", _equations(found)) if isinstance(found, DisplayedEquations) else "",
         section("Figure", _figure(found, drawn_with)),
         section("Values", table(_values(dataset), ("name", "over", "size", "range", "unit", "meaning"))),
-        section("Model", model_page.stated(system) if isinstance(system, System) else ""),
+        section("Model", model_page.model_html(system) if isinstance(system, System) else ""),
         section("Run", table([*facts, *versions()])),
     ]
     return write(target, page_of(heading, parts))

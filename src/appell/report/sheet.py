@@ -63,7 +63,7 @@ def handout(
         raise MissingFile(f"the folder {target.parent} does not exist; make it first")
     if steps is not None:
         one_of(steps, STEPS, f"steps={shown(steps)}")
-    derived = model_page.derived(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
+    derived = model_page.derived_forms(system, [forms] if isinstance(forms, str) else forms, getattr(motion, "pseudo", None))
     heading = title or system.name
     if target.suffix == ".html":
         return write(target, _html(system, derived, motion, scene, heading, steps))
@@ -95,7 +95,7 @@ def _html(
         values += section("Start", model_page.start_table(motion))
     equations = "" if steps is not None else section("Equations of motion", model_page.equation_section(derived))
     derivations = "".join(_derivation(form, steps) for form in derived if steps is not None and isinstance(form, Equations))
-    model, motion_html = section("Model", model_page.stated(system, motion)), f"{figure}{notes}"
+    model, motion_html = section("Model", model_page.model_html(system, motion)), f"{figure}{notes}"
     sections = [motion_html, model, equations] if steps is None else [model, derivations, section("Motion", motion_html)]
     sections.append(values)
     body = f"<main><header><h1>{escape(heading)}</h1></header>{''.join(sections)}</main>"

@@ -114,7 +114,7 @@ class StudioPage:
     until: float = 10.0
     motion: Any = None
     path: Path | None = None  # of the model file, reread when it changes
-    seen: float = 0.0  # modification time of the file
+    modified: float = 0.0  # modification time of the file
     html: str = ""  # around the curves
     turn: int = 0  # number of changes of it
 
@@ -137,16 +137,16 @@ class StudioPage:
             self.text = ui.element("div")
         self._open(self.example)
         if self.path is not None:
-            self.seen = _modified(self.path)
+            self.modified = _modified(self.path)
             self.ui.timer(EVERY, self._reload)
 
     def _reload(self) -> None:
         """Rereads the model file if it has changed; an error is shown, and the page does not change."""
         assert self.path is not None
         changed = _modified(self.path)
-        if changed == self.seen:
+        if changed == self.modified:
             return
-        self.seen = changed
+        self.modified = changed
         try:
             self._open(example_of(self.path))
         except AppellError as error:
@@ -177,11 +177,13 @@ class StudioPage:
     def _sliders(self) -> None:
         system = self.example.system
         for p, value in self.values.items():
-            self._slider(written(p), value, lambda x, p=p: self.values.__setitem__(p, x), positive=bool(p.is_positive))
+            self._slider(symbol_text(p), value, lambda x, p=p: self.values.__setitem__(p, x), positive=bool(p.is_positive))
         if system.nq <= SLIDERS:
             for s in (*system.positions, *system.velocities):
                 value = float(self.start.get(s, getattr(s, "start", 0.0)))
-                self._slider(f"{written(s)} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False)
+                self._slider(
+                    f"{symbol_text(s)} at the start", value, lambda x, s=s: self.start.__setitem__(s, x), positive=False
+                )
         self._slider("until", self.until, lambda x: setattr(self, "until", x), positive=True)
 
     def _slider(self, name: str, value: float, assign: Callable[[float], Any], *, positive: bool) -> None:
@@ -227,7 +229,7 @@ class StudioPage:
         with self.text:
             self.ui.html(f"<h2>Equations of motion</h2>{content}", sanitize=False)
             source = f"<p>{escape(self.example.reference)}</p>"
-            self.ui.html(f"<h2>Model</h2>{model_page.stated(self.example.system)}{source}", sanitize=False)
+            self.ui.html(f"<h2>Model</h2>{model_page.model_html(self.example.system)}{source}", sanitize=False)
         self.ui.run_javascript("setTimeout(() => appell.copying && appell.copying(), 200)")
 
     # -- exports -------------------------------------------------------------------------------------------------------
@@ -265,7 +267,7 @@ class StudioPage:
             working.dismiss()
 
 
-def written(symbol: Any) -> str:
+def symbol_text(symbol: Any) -> str:
     """A symbol as shown on a page: ẋ, φ, q₁."""
     return text(symbol.letter, symbol.order) if isinstance(symbol, Jet) else text(str(symbol))
 
@@ -279,7 +281,7 @@ def _modified(path: Path) -> float:
 
 
 def _equation_html(example: Example, form: str) -> str:
-    (equations,) = model_page.derived(example.system, [form], example.pseudo)
+    (equations,) = model_page.derived_forms(example.system, [form], example.pseudo)
     return missing(equations) if isinstance(equations, str) else model_page.equation_text(equations)
 
 

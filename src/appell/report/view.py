@@ -112,7 +112,7 @@ class _Page:
                 ui.button("Play all together", on_click=lambda: self._play(lambda: together(self.scene, self.motions)))
         if several:
             slider(ui, "run", 0, len(self.motions) - 1, 0, lambda x: setattr(self, "run", round(x)), whole=True)
-        self.said = ui.label("").classes("missing").props('role="status"')
+        self.status_label = ui.label("").classes("missing").props('role="status"')
 
     def _moved(self, index: int, value: float) -> None:
         self.q[index] = value
@@ -129,10 +129,10 @@ class _Page:
         try:
             animation = make()
         except ModelError as error:
-            self.said.set_text(str(error))
+            self.status_label.set_text(str(error))
             return
         self.playing = True
-        self.said.set_text("; ".join(animation.notes))
+        self.status_label.set_text("; ".join(animation.notes))
         self.ui.run_javascript(f"appell.show({_text(animation)}).then(() => appell.player.play())")
 
 

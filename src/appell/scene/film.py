@@ -67,7 +67,7 @@ def film(scene: Scene, motion: Any, *, fps: float | None = None, frames: int | N
             raise ModelError(f"{motion.name} cannot be drawn: its values are not finite from the beginning")
         remarks += (f"values are not finite from t = {times[cut]:.6g} s on: the film ends before",)
         times, values = times[:cut], [{n: v[:cut] for n, v in numbers.items()} for numbers in values]
-        sampled = sampled.cut(cut)
+        sampled = sampled.first_frames(cut)
     return _assembled(scene, motion.name, times, values, sampled, (*scene.notes, *notes, *remarks))
 
 
@@ -112,14 +112,14 @@ def frame_times(motion: Any, fps: float | None, frames: int | None) -> tuple[Arr
 
 
 @dataclass(frozen=True, eq=False)
-class _Sampled:
+class _FilmMotion:
     """A motion at the frames: evaluated there, or interpolated from the columns of a loaded one; parameters by name."""
 
     motion: Any
     times: Array
-    inside: bool  # whether `motion` is sampled at `times`
+    is_sampled: bool  # whether `motion` is sampled at `times`
 
-    def cut(self, count: int) -> _Sampled:
+    def first_frames(self, count: int) -> _FilmMotion:
         return replace(self, times=self.times[:count])
 
     def __getitem__(self, key: Any) -> Array:
@@ -130,7 +130,7 @@ class _Sampled:
         return self._at_frames(self.motion.reaction(constraint))
 
     def _at_frames(self, values: Array) -> Array:
-        if self.inside:
+        if self.is_sampled:
             return values[: len(self.times)]
         order = np.argsort(self.motion.t, kind="stable")
         interpolated = lambda column: np.interp(self.times, self.motion.t[order], column[order])
@@ -141,17 +141,17 @@ class _Sampled:
         return {str(key): float(value) for key, value in self.motion.parameters.items()}
 
 
-def _sampled(motion: Any, times: Array) -> tuple[_Sampled, tuple[str, ...]]:
+def _sampled(motion: Any, times: Array) -> tuple[_FilmMotion, tuple[str, ...]]:
     if getattr(motion, "sampler", None) is not None:
         try:
-            return _Sampled(motion.at(times), times, True), ()
+            return _FilmMotion(motion.at(times), times, True), ()
         except AppellError as error:  # the last step of a failed run may not be reproducible
-            return _Sampled(motion, times, False), (f"drawn through the samples by straight lines ({error})",)
+            return _FilmMotion(motion, times, False), (f"drawn through the samples by straight lines ({error})",)
     note = ("drawn through its samples by straight lines",)
-    return _Sampled(motion, times, False), note if len(motion) > 1 else ()
+    return _FilmMotion(motion, times, False), note if len(motion) > 1 else ()
 
 
-def _symbol_values(scene: Scene, sampled: _Sampled, symbols: Sequence[Any]) -> dict[Any, Any]:
+def _symbol_values(scene: Scene, sampled: _FilmMotion, symbols: Sequence[Any]) -> dict[Any, Any]:
     values: dict[Any, Any] = {}
     parameters = sampled.parameters
     frames = [s for s in symbols if isinstance(s, FrameJet) and not isinstance(s, FrameRate) and s.order == 0]
@@ -164,15 +164,15 @@ def _symbol_values(scene: Scene, sampled: _Sampled, symbols: Sequence[Any]) -> d
         elif str(s) in parameters:
             values[s] = parameters[str(s)]
         else:
-            values[s] = sampled[s if sampled.inside else str(s)]
+            values[s] = sampled[s if sampled.is_sampled else str(s)]
     return values
 
 
-def _frame_values(system: Any, sampled: _Sampled, symbols: Sequence[FrameJet]) -> dict[Any, Array]:
+def _frame_values(system: Any, sampled: _FilmMotion, symbols: Sequence[FrameJet]) -> dict[Any, Array]:
     """Entries of positions and rotations of the frames of a tree, from one pass over its joints."""
     assert isinstance(system, TreeSystem)
     tree, k = system.tree, len(sampled.times)
-    q = [sampled[c if sampled.inside else str(c)] for c in system.coordinates]
+    q = [sampled[c if sampled.is_sampled else str(c)] for c in system.coordinates]
     bodies = poses(tree.layout, q)
     values: dict[Any, Array] = {}
     for s in symbols:
@@ -184,7 +184,7 @@ def _frame_values(system: Any, sampled: _Sampled, symbols: Sequence[FrameJet]) -
     return values
 
 
-def _values(scene: Scene, sampled: _Sampled) -> list[dict[str, Array]]:
+def _values(scene: Scene, sampled: _FilmMotion) -> list[dict[str, Array]]:
     """Every part of every item as numbers, (k, …)."""
     flat = [e for parts in scene.parts for value in parts.values() for e in _leaves(value)]
     symbols = _symbol_values(scene, sampled, sorted(set().union(*(e.free_symbols for e in flat)) if flat else (), key=str))
@@ -230,10 +230,10 @@ POSITIONS = ("p", "a", "b")
 VECTORS = ("v", "e", "e_1", "e_2")
 
 
-def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled: _Sampled, notes: tuple[str, ...]) -> Film:
+def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled: _FilmMotion, notes: tuple[str, ...]) -> Film:
     turn, flat = TURNS[scene.view], scene.view != "space"
     turned = [{n: _turned(n, v, turn) for n, v in numbers.items()} for numbers in values]
-    reach, size = _reach(scene, turned)
+    reach, size = _extent(scene, turned)
     surface = lambda position, ranges: _surface(scene, sampled, position, ranges) @ turn.T
     shapes: list[Shape] = []
     for item, numbers in zip(scene.items, turned, strict=True):
@@ -242,7 +242,7 @@ def _assembled(scene: Scene, name: str, times: Array, values: list[Any], sampled
         shapes = [_silhouette(s) if isinstance(s, Solid) else s for s in shapes]
     shapes = _in_proportion(shapes, size)
     shapes.sort(key=lambda s: 0 if isinstance(s, Track) else 2 if isinstance(s, TextLabel) else 1)
-    framed, left_out = _framed(shapes)
+    framed, left_out = _shapes_to_frame(shapes)
     low, high = bounds(framed)
     notes = (*notes, f"{', '.join(left_out)} leaves the picture, which keeps to the rest") if left_out else notes
     return Film(name, times, tuple(shapes), flat, low, high, tuple(dict.fromkeys(notes)))
@@ -254,7 +254,7 @@ MOST_OF_ALL = 0.6
 """Fraction of the shapes that must stay together before the others are left out."""
 
 
-def _framed(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
+def _shapes_to_frame(shapes: list[Shape]) -> tuple[list[Shape], list[str]]:
     """The shapes that the picture is framed for, and the names of those that move far away from all others: a finger that flies
     off would make the robot a speck."""
     points = [np.vstack(p) if (p := _points(s)) else None for s in shapes]
@@ -308,7 +308,7 @@ def _turned(name: str, v: Array, turn: Array) -> Array:
     return turn @ v if name == "R" else v
 
 
-def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], values: Mapping[Any, Array]) -> Array:
+def _surface(scene: Scene, sampled: _FilmMotion, position: Sequence[Any], values: Mapping[Any, Array]) -> Array:
     entries = [symbolic(x, "a point of a surface") for x in position]
     table = {**values, time: float(sampled.times[0]), **{p: sampled.parameters[str(p)] for p in scene.system.parameters}}
     symbols = sorted(set().union(*(e.free_symbols for e in entries)), key=str)
@@ -318,7 +318,7 @@ def _surface(scene: Scene, sampled: _Sampled, position: Sequence[Any], values: M
     return np.stack([*points, *[np.zeros(count)] * (3 - len(points))], axis=1)
 
 
-def _reach(scene: Scene, values: list[Any]) -> tuple[Array, float]:
+def _extent(scene: Scene, values: list[Any]) -> tuple[Array, float]:
     """Corners (2, 3) of the places of all items, walls only near the other items; and the largest side, m."""
     walls = [isinstance(item, Wall) for item in scene.items]
     standing = [numbers for numbers, wall in zip(values, walls, strict=True) if not wall]

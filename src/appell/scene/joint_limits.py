@@ -16,7 +16,7 @@ import sympy
 
 from appell.model.unilateral import Face
 from appell.scene import shapes as draw
-from appell.scene.items import Item, Numbers, Parts, Resolve, _placed
+from appell.scene.items import Item, Numbers, Parts, Resolve, _pose_parts
 from appell.scene.shapes import GREY, Array, Shape
 from appell.tree import Tree
 from appell.tree.tree_system import TreeSystem
@@ -58,7 +58,7 @@ class JointRange(Item):
         return f"the range of joint '{self.joint}'"
 
     def parts(self, resolve: Resolve) -> Parts:
-        return {**_placed(resolve, self.frame), "q": self.q, **{f"bound{k}": end.bound for k, end in enumerate(self.ends)}}
+        return {**_pose_parts(resolve, self.frame), "q": self.q, **{f"bound{k}": end.bound for k, end in enumerate(self.ends)}}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         q, frames = n["q"], len(n["q"])
@@ -71,7 +71,7 @@ class JointRange(Item):
         if len(self.ends) == 1:
             (side,), extent = {end.side for end in self.ends}, BEYOND * (1.0 if self.hand is not None else self.radius)
             low, high = (low, np.maximum(low + extent, q)) if side > 0 else (np.minimum(high - extent, q), high)
-        point = self._around if self.hand is not None else self._along
+        point = self._point_on_arc if self.hand is not None else self._point_on_rail
         arc_points = [
             point(n, low + share * (high - low), 1.0) for share in np.linspace(0, 1, 49 if self.hand is not None else 2)
         ]
@@ -94,7 +94,7 @@ class JointRange(Item):
         at_bound = np.abs(q - bound) <= AT_THE_STOP * (width + np.abs(bound))
         return at_bound | (np.asarray(n.reaction(end.face), dtype=float).reshape(len(q)) != 0)
 
-    def _around(self, n: Numbers, angle: Array, share: float) -> Array:
+    def _point_on_arc(self, n: Numbers, angle: Array, share: float) -> Array:
         """(k, 3): the point of the arc at a joint angle, at a fraction of the radius."""
         assert self.hand is not None
         turned = angle - n["q"]
@@ -102,7 +102,7 @@ class JointRange(Item):
         local = np.cos(turned)[:, None] * d + np.sin(turned)[:, None] * np.cross(e, d)  # d is perpendicular to e
         return n["p"] + share * self.radius * np.einsum("kij,kj->ki", np.broadcast_to(n["R"], (len(local), 3, 3)), local)
 
-    def _along(self, n: Numbers, position: Array, share: float) -> Array:
+    def _point_on_rail(self, n: Numbers, position: Array, share: float) -> Array:
         """(k, 3): the point of the rail where the joint is at `position`; ticks cross it from −share to share."""
         across = (share - 1.0) * self.radius * _across(self.axis)
         local = (position - n["q"])[:, None] * self.axis + across

@@ -12,7 +12,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.jets import t
 from appell.scene import shapes as draw
-from appell.scene.items import Item, Link, Numbers, Parts, Point, Resolve, _placed, _solid
+from appell.scene.items import Item, Link, Numbers, Parts, Point, Resolve, _pose_parts, _solid
 from appell.scene.joint_limits import limit_items
 from appell.scene.meshes import is_file, read_mesh, thinned
 from appell.scene.shapes import GREY, PALETTE, Array, Mesh, Shape
@@ -41,7 +41,7 @@ class Visual(Item):
         return f"the visual of {self.frame}"
 
     def parts(self, resolve: Resolve) -> Parts:
-        return _placed(resolve, self.frame)
+        return _pose_parts(resolve, self.frame)
 
     def shapes(self, n: Numbers) -> list[Shape]:
         m = self.mesh

@@ -71,7 +71,7 @@ class Player:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def _pictures(film_shown: Film) -> Iterator[NDArray[np.uint8]]:
+def _frames(film_shown: Film) -> Iterator[NDArray[np.uint8]]:
     from appell.show.painter import Painter
 
     painter = Painter(film_shown, *SIZE)
@@ -87,7 +87,7 @@ def _gif(shown: Film, fps: float, title: str) -> bytes:
     from PIL import Image
 
     options: dict[str, Any] = {"colors": 128, "method": Image.Quantize.MEDIANCUT, "dither": Image.Dither.NONE}
-    frames = [Image.fromarray(picture).quantize(**options) for picture in _pictures(shown)]
+    frames = [Image.fromarray(picture).quantize(**options) for picture in _frames(shown)]
     memory = BytesIO()
     duration = max(20, 10 * round(100 / fps))
     frames[0].save(memory, "GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0)
@@ -97,7 +97,7 @@ def _gif(shown: Film, fps: float, title: str) -> bytes:
 def _webp(shown: Film, fps: float, title: str) -> bytes:
     from PIL import Image
 
-    frames = [Image.fromarray(picture) for picture in _pictures(shown)]
+    frames = [Image.fromarray(picture) for picture in _frames(shown)]
     memory = BytesIO()
     options: dict[str, Any] = {"duration": round(1000 / fps), "loop": 0, "quality": 80, "method": 2}
     frames[0].save(memory, "WEBP", save_all=True, append_images=frames[1:], **options)
@@ -115,7 +115,7 @@ def _mp4(shown: Film, fps: float, title: str) -> bytes:
         options: dict[str, Any] = {"fps": fps, "codec": "libx264", "quality": 7, "macro_block_size": 2}
         output = imageio_ffmpeg.write_frames(str(path), SIZE, **options)
         output.send(None)
-        for picture in _pictures(shown):
+        for picture in _frames(shown):
             output.send(np.ascontiguousarray(picture))
         output.close()
         return path.read_bytes()

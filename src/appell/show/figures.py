@@ -47,7 +47,7 @@ def grid(count: int, axes: Any, *, legend: bool) -> tuple[Figure, list[Axes]]:
     return figure, places[:count]
 
 
-def of_path(x: Array, y: Array, axes: Any) -> tuple[Figure, list[Axes]]:
+def path_figure(x: Array, y: Array, axes: Any) -> tuple[Figure, list[Axes]]:
     """A figure whose shape follows the path, within reason; or the given axes."""
     if axes is not None:
         return _given_axes(axes, 1)

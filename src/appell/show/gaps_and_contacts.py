@@ -10,7 +10,7 @@ from appell.motion.record import Record
 Array = NDArray[np.float64]
 
 
-def broken(t: Array, values: Array) -> tuple[Array, Array]:
+def with_gaps(t: Array, values: Array) -> tuple[Array, Array]:
     """The curve with a gap at each jump."""
     gaps = jumps(t, values)
     return np.insert(t, gaps, np.nan), np.insert(values, gaps, np.nan)
@@ -46,4 +46,4 @@ def _changes_of_contact(motion: Record) -> list[tuple[float, int]]:
     return changes
 
 
-__all__ = ["broken", "contact_intervals", "jumps"]
+__all__ = ["contact_intervals", "jumps", "with_gaps"]

@@ -29,7 +29,7 @@ MATHML = (
     (r"<mo>sgn</mo>", r'<mrow><mspace width="0.17em"/><mi>sgn</mi><mspace width="0.17em"/></mrow>'),
     (r'fence="true"', 'fence="true" lspace="0" rspace="0"'),
     (r"<mi>&</mi>", "<mi>&amp;</mi>"),
-    (r'(?:<mi mathvariant="(?:italic|normal)">[\w.]</mi>){2,}', lambda found: _one_word(found[0])),
+    (r'(?:<mi mathvariant="(?:italic|normal)">[\w.]</mi>){2,}', lambda found: _identifier(found[0])),
 )
 """Substitutions that make MathML look like print."""
 
@@ -47,7 +47,7 @@ ATTRIBUTES = set(
 """Allowed elements and attributes of MathML; links, styles and scripts are not among them."""
 
 
-def _one_word(letters: str) -> str:
+def _identifier(letters: str) -> str:
     """The letters of a name as one identifier; separate letters would look like a product."""
     return f"<mi>{''.join(re.findall(r'>([^<])<', letters))}</mi>"
 

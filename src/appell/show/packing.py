@@ -17,7 +17,7 @@ class Packer:
     """Collects arrays; `add` returns the reference to one for the description."""
 
     def __init__(self) -> None:
-        self.parts: list[np.ndarray] = []
+        self.arrays: list[np.ndarray] = []
         self.count = 0
 
     def add(self, array: Any) -> dict[str, Any]:
@@ -26,13 +26,13 @@ class Packer:
         bits = values.reshape(len(values), -1).view("<u4") if values.size else np.zeros((0, 1), "<u4")
         bits = np.concatenate([bits[:1], np.diff(bits, axis=0)]) if len(bits) else bits
         reference = {"at": self.count, "shape": list(values.shape)}
-        self.parts.append(bits.ravel())
+        self.arrays.append(bits.ravel())
         self.count += values.size
         return reference
 
     def numbers(self) -> str:
         """All arrays as text."""
-        words = np.concatenate(self.parts) if self.parts else np.zeros(0, "<u4")
+        words = np.concatenate(self.arrays) if self.arrays else np.zeros(0, "<u4")
         planes = words.astype("<u4").view(np.uint8).reshape(-1, 4).T
         return base64.b64encode(zlib.compress(planes.tobytes(), 9)).decode("ascii")
 

@@ -70,7 +70,7 @@ class Painter:
         labels: list[tuple[TextLabel, Array]] = []
         for shape in self.film.shapes:
             if isinstance(shape, TextLabel):
-                labels.append((shape, self._project(_at(shape.p, k))[0]))
+                labels.append((shape, self._project(_of_frame(shape.p, k))[0]))
             else:
                 PAINTERS[type(shape)](self, shape, k)
         for stroke in self._strokes if self.film.flat else sorted(self._strokes, key=lambda s: -s.depth):
@@ -109,7 +109,7 @@ class Painter:
     # -- shapes --------------------------------------------------------------------------------------------------------
 
     def _line(self, line: Polyline, k: int) -> None:
-        projected = self._project(_at(line.points, k))
+        projected = self._project(_of_frame(line.points, k))
         colour, fill = ink(line.colour), ink(line.fill) if line.fill else None
         depth = float(projected[:, 2].mean())
         if line.cased:
@@ -119,14 +119,14 @@ class Painter:
         self._strokes.append(Stroke(depth, projected, colour, line.width, fill, fill is not None, line.dashed))
 
     def _dot(self, dot: Dot, k: int) -> None:
-        x, y, depth = self._project(_at(dot.p, k))[0]
+        x, y, depth = self._project(_of_frame(dot.p, k))[0]
         angle = np.linspace(0, 2 * np.pi, 25)[:-1]
         ring = np.column_stack([x + dot.radius * np.cos(angle), y + dot.radius * np.sin(angle)])
         fill = to_rgb(PAPER) if dot.open else ink(dot.colour)
         self._strokes.append(Stroke(depth - 1e-3, ring, ink("ink") if dot.open else fill, 1.5, fill, closed=True))
 
     def _shaft(self, shaft: Shaft, k: int) -> None:
-        p, v = _at(shaft.p, k), _at(shaft.v, k)
+        p, v = _of_frame(shaft.p, k), _of_frame(shaft.v, k)
         a, b = self._project(np.stack([p, p + v]))
         d = b[:2] - a[:2]
         length = float(np.hypot(*d))
@@ -153,7 +153,7 @@ class Painter:
                 self._strokes.append(Stroke(float(piece[:, 2].mean()), piece, ink(track.colour), 1.3, alpha=0.8))
 
     def _solid(self, solid: Solid, k: int) -> None:
-        p, R, stretch = _at(solid.p, k), _at(solid.R, k), float(_at(solid.stretch, k))
+        p, R, stretch = _of_frame(solid.p, k), _of_frame(solid.R, k), float(_of_frame(solid.stretch, k))
         world = lambda points: (points * [1, 1, stretch]) @ R.T + p
         colour = ink(solid.colour)
         if self.film.flat and solid.mesh.outlines:
@@ -198,7 +198,7 @@ PAINTERS: dict[type, Callable[[Painter, Any, int], None]] = {
 }  # fmt: skip
 
 
-def _at(array: Array, k: int) -> Array:
+def _of_frame(array: Array, k: int) -> Array:
     return array[min(k, len(array) - 1)]
 
 

@@ -20,14 +20,14 @@ class Picture(Figure):
     """
 
     def _repr_png_(self) -> bytes | None:
-        if matplotlib.is_interactive() and self._known:
+        if matplotlib.is_interactive() and self._is_registered:
             return None  # its window or widget shows it already
         memory = BytesIO()
         self.savefig(memory, format="png")
         return memory.getvalue()
 
     @property
-    def _known(self) -> bool:
+    def _is_registered(self) -> bool:
         """Whether the figure is registered with pyplot."""
         return getattr(self.canvas, "manager", None) is not None
 
@@ -38,7 +38,7 @@ class Picture(Figure):
 
     def show(self, warn: bool = True) -> None:
         """Shows the figure: in its window, or in the notebook."""
-        if self._known:
+        if self._is_registered:
             super().show(warn=warn)
         elif _inline():
             from IPython.display import display  # type: ignore[import-not-found] # present in a notebook

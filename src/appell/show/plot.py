@@ -18,8 +18,8 @@ from appell.motion.foreign_data import ForeignData
 from appell.motion.record import Record, Series
 from appell.reading import items_of, text_of
 from appell.show import figures
-from appell.show.gaps_and_contacts import broken, contact_intervals, jumps
-from appell.show.style import COLOURS, DASHES, axis_label, looks, style, typeset
+from appell.show.gaps_and_contacts import contact_intervals, jumps, with_gaps
+from appell.show.style import COLOURS, DASHES, axis_label, curve_styles, style, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,8 +97,8 @@ def plot_path(motion: Record, x: Any, y: Any, *, compare: Any = (), axes: Any = 
     pairs = [(s.fine.series(x), s.fine.series(y)) for s in subjects]
     with style():
         horizontal, vertical = (np.concatenate([pair[i].values for pair in pairs]) for i in (0, 1))
-        figure, (ax,) = figures.of_path(horizontal, vertical, axes)
-        for subject, pair, (colour, _) in zip(subjects, pairs, looks(len(pairs)), strict=True):
+        figure, (ax,) = figures.path_figure(horizontal, vertical, axes)
+        for subject, pair, (colour, _) in zip(subjects, pairs, curve_styles(len(pairs)), strict=True):
             _draw_portrait(ax, subject, *pair, colour, DASHES[0], subject.name)
         _label_portrait(ax, pairs[0][0], [pairs[0][1]], len(subjects) > 1)
         ax.set_aspect("equal", adjustable="datalim" if axes is not None else "box")
@@ -114,7 +114,7 @@ def plot_phase(motion: Record, *coordinates: Any, compare: Any = (), axes: Any =
     with style():
         figure, all_axes = figures.grid(len(chosen), axes, legend=len(subjects) > 1)
         for ax, q in zip(all_axes, chosen, strict=True):
-            for subject, (colour, _) in zip(subjects, looks(len(subjects)), strict=True):
+            for subject, (colour, _) in zip(subjects, curve_styles(len(subjects)), strict=True):
                 pair = subject.fine.series(q), subject.fine.series(f"{q}.d")
                 _draw_portrait(ax, subject, *pair, colour, DASHES[0], subject.name)
                 _label_portrait(ax, pair[0], [pair[1]], len(subjects) > 1 and ax is all_axes[min(2, len(all_axes) - 1)])
@@ -183,12 +183,12 @@ def _curves(subjects: Sequence[DrawnMotion], panel: Panel, *, sampled: bool = Fa
     one_quantity = len(panel.keys) == 1 and len(subjects) > 1
     for k, subject in enumerate(subjects):
         record = subject.motion if sampled else subject.fine
-        for key, (colour, dash) in zip(panel.keys, _looks_of(subject.motion, panel.keys), strict=True):
+        for key, (colour, dash) in zip(panel.keys, _styles_by_key(subject.motion, panel.keys), strict=True):
             if not record.has(key):
                 continue
             series = record.series(key)
             if one_quantity:
-                colour, dash = looks(len(subjects))[k]
+                colour, dash = curve_styles(len(subjects))[k]
             elif len(subjects) > 1:
                 dash = DASHES[k % len(DASHES)]
             name = subject.name.replace("$", r"\$") if one_quantity else typeset(series)
@@ -197,14 +197,14 @@ def _curves(subjects: Sequence[DrawnMotion], panel: Panel, *, sampled: bool = Fa
             yield PanelCurve(subject, series, colour, dash, name)
 
 
-def _looks_of(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
+def _styles_by_key(motion: Record, keys: Sequence[Any]) -> list[tuple[str, str]]:
     """Colour and dashes of each key: a joint, its velocity and its torque share them if all keys of the panel have a number;
     else by position."""
     numbers = [motion.colour_numbers.get(text_of(key)) for key in keys]
     known = [n for n in numbers if n is not None]
     if len(known) < len(keys) or len(set(known)) < len(keys):
-        return looks(len(keys))
-    table = looks(1 + max(known))
+        return curve_styles(len(keys))
+    table = curve_styles(1 + max(known))
     return [table[n] for n in known]
 
 
@@ -212,7 +212,7 @@ def draw_curves(axes: Axes, subjects: Sequence[DrawnMotion], panel: Panel) -> No
     """Values on a linear scale, smooth between the samples; several get a legend beside the axes."""
     curves = list(_curves(subjects, panel))
     for c in curves:
-        axes.plot(*broken(c.subject.fine.t, c.series.values), color=c.colour, linestyle=c.dash, label=c.name)
+        axes.plot(*with_gaps(c.subject.fine.t, c.series.values), color=c.colour, linestyle=c.dash, label=c.name)
     if len(subjects) == 1:
         _mark_contacts(axes, subjects[0].motion)
         _mark_impacts(axes, subjects[0].motion)

@@ -55,7 +55,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def looks(count: int) -> list[tuple[str, str]]:
+def curve_styles(count: int) -> list[tuple[str, str]]:
     """Colour and dashes for `count` curves: all colours solid first, then dashed."""
     return list(islice(((colour, dash) for dash, colour in cycle(product(DASHES, COLOURS))), count))
 
@@ -77,4 +77,4 @@ def axis_label(curve: Series) -> str:
     return typeset(curve) + unit
 
 
-__all__ = ["COLOURS", "DASHES", "STYLE", "axis_label", "looks", "style", "typeset"]
+__all__ = ["COLOURS", "DASHES", "STYLE", "axis_label", "curve_styles", "style", "typeset"]
