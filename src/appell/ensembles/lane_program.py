@@ -272,7 +272,7 @@ def guarded_flow(flow: Flow) -> Fn:
     n, m = flow.guarded.n, flow.guarded.m
     M, A = _matrices(flow.guarded, blocks)
     _, eliminations = eliminated(block_matrix([[M, A.T], [A, zeros(m, m)]]), zeros(n + m), range(n))
-    pivots = column(*(pivot.left for pivot in eliminations[n:]))
+    pivots = column(*(pivot.value for pivot in eliminations[n:]))
     return make_fn("flow", inputs, {"zd": (rates["zd"], (flow.nz,)), "margin": (rates["margin"], ()), "pivots": (pivots, (m,))})
 
 
