@@ -186,7 +186,7 @@ def test_answers_are_in_the_order_of_the_inputs_whatever_theirs():
     bad += [({"w": 0, u: [], positive: 1}, "not a number"), ({"w": 0, u: 0, positive: 0}, "declared positive")]
     given = iter([answers[0], *answers, *(answer for answer, _ in bad), answers[0]])
     reader, state = Reader(system, lambda t, q, v: next(given), 10.0), (0.0, np.zeros(1), np.zeros(1))
-    names = [str(symbol) for symbol in reader.first(*state)]
+    names = [str(symbol) for symbol in reader.first_values(*state)]
     for answer in answers:
         values = {str(key): float(value) for key, value in answer.items()}
         assert reader.values_at(*state) == [values[name] for name in names]

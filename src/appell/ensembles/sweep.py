@@ -59,11 +59,11 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        starts_each = self.many
+        starts_each = self.starts_each
         return (*(len(values) for values in self.axes.values()), *((starts_each,) if starts_each else ()))
 
     @property
-    def many(self) -> int:
+    def starts_each(self) -> int:
         """The initial states, if there are several for each combination."""
         return max((len(v) for v in self.starts.values() if np.ndim(v)), default=0)
 
@@ -349,7 +349,7 @@ def _dataset(grid: Grid, probe: xr.Dataset, opened: Store) -> xr.Dataset:
             names(str(reserved))
     states = {str(s) for s in (*grid.system.positions, *grid.system.velocities)}
     dims = {names(f"{name}_start" if name in states else name): name for name in grid.axes}
-    lead = (*dims, *(("start",) if grid.many else ()))
+    lead = (*dims, *(("start",) if grid.starts_each else ()))
     arrays, shape = opened.values, grid.shape
     message = np.full(grid.runs, "", dtype=object)
     status = arrays["status"]

@@ -217,9 +217,9 @@ class CLoop:
         call = LoopCall(self, task, trace or task.trace())
         trials = FIRST_TRIALS
         while True:
-            tried_before, began = call.tried, perf_counter()
+            tried_before, began = call.trials, perf_counter()
             status = call.advance(trials)
-            seconds, tried = max(perf_counter() - began, 1e-9), max(1, call.tried - tried_before)
+            seconds, tried = max(perf_counter() - began, 1e-9), max(1, call.trials - tried_before)
             yield call.report(status)
             if status is not Status.BUFFER_FULL:
                 return
@@ -302,7 +302,7 @@ class LoopCall:
         return self.loop.ffi.from_buffer("double[]", array)
 
     @property
-    def tried(self) -> int:
+    def trials(self) -> int:
         """Trial steps so far."""
         return self.struct.accepted + self.struct.rejections
 

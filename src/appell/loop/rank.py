@@ -51,12 +51,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RankedRows:
-    """Rows at a state. sigma: the smallest pivot of the independent ones; rest: the largest of the others."""
+    """Rows at a state. sigma: the smallest pivot of the independent ones; largest_other: that of the others."""
 
     Y: Array  # (n, m)
     independent: NDArray[np.intp]  # (r,) independent rows
     sigma: float
-    rest: float
+    largest_other: float
 
 
 class RankGuard:
@@ -91,7 +91,7 @@ class RankGuard:
         assert start is not None
         change, ends = float(np.linalg.norm(end.Y - start.Y, 2)), min(start.sigma, end.sigma)
         self.reference = max(self.reference, end.sigma)
-        if rank_risen(end.rest, 0.0) or rank_digits_lost(end.sigma, self.reference):
+        if rank_risen(end.largest_other, 0.0) or rank_digits_lost(end.sigma, self.reference):
             return True
         if rank_fallen(end.sigma, min(self.reference, self.quiet)) and (
             rank_vanishes_soon(start.sigma - end.sigma, end.sigma, 1.0, 1.0) or rank_noted(end.sigma, self.reference)

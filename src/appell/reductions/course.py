@@ -142,29 +142,29 @@ class Course:
         low, high, rough, size = (np.broadcast_to(bounds[key].reshape(-1), m) for key in ("lo", "hi", "rough", "size"))
         return StepPieces(step, start, width, g.reshape(m, n), low, high, rough, size, np.zeros(m, dtype=bool))
 
-    def pieces(self, expression: Any, held: Callable[[StepPieces], Bools]) -> StepPieces:
+    def pieces(self, expression: Any, accurate: Callable[[StepPieces], Bools]) -> StepPieces:
         """All steps in pieces that meet the tolerance, or are as narrow as possible, in the order of time."""
         blocks = np.array_split(np.arange(len(self.begin)), max(1, -(-len(self.begin) // STEPS_LOOKED_AT_TOGETHER)))
-        halved = [self._halved(expression, block, held) for block in blocks]
+        halved = [self._halved(expression, block, accurate) for block in blocks]
         return StepPieces(*(np.concatenate([getattr(part, c.name) for part in halved]) for c in fields(StepPieces)))
 
-    def _halved(self, expression: Any, step: Ints, held: Callable[[StepPieces], Bools]) -> StepPieces:
-        """Some steps in pieces, halved until `held` or as narrow as possible."""
+    def _halved(self, expression: Any, step: Ints, accurate: Callable[[StepPieces], Bools]) -> StepPieces:
+        """Some steps in pieces, halved until `accurate` or as narrow as possible."""
         start, width, finished = np.zeros(len(step)), np.ones(len(step)), list[StepPieces]()
         count = np.zeros(len(self.begin), dtype=int)
         while True:
             sampled = self.sample(expression, step, start, width)
-            met = held(sampled)
+            met = accurate(sampled)
             np.add.at(count, step, 1)
             nowhere = ~np.isfinite(sampled.g).any(axis=1)  # undefined throughout: narrower pieces would be, too
             ended = met | nowhere | (width <= NARROWEST_PIECE) | (count[step] >= MOST_PIECES)
-            finished.append(sampled.some(ended, met[ended]))
+            finished.append(sampled.selected(ended, met[ended]))
             if ended.all():
                 break
             step, start, width = np.repeat(step[~ended], 2), np.repeat(start[~ended], 2), np.repeat(width[~ended] / 2, 2)
             start[1::2] += width[1::2]
         joined = StepPieces(*(np.concatenate([getattr(part, c.name) for part in finished]) for c in fields(StepPieces)))
-        return joined.some(np.lexsort((joined.start, joined.step)))
+        return joined.selected(np.lexsort((joined.start, joined.step)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ class StepPieces:
     """Pieces of steps: `start` and `width` in fractions of their `step`, (m,).
 
     g (m, nodes): the expression at the nodes; low, high, rough, terms: its range over the piece and the size of its terms
-    (`graph.ranges`); held: whether the tolerance is met.
+    (`graph.ranges`); accurate: whether the tolerance is met.
     """
 
     step: Ints
@@ -183,12 +183,12 @@ class StepPieces:
     high: Array
     rough: Array
     terms: Array
-    held: Bools
+    accurate: Bools
 
-    def some(self, chosen: Any, held: Bools | None = None) -> StepPieces:
-        """Some of the pieces, with other values of `held` if given."""
+    def selected(self, chosen: Any, accurate: Bools | None = None) -> StepPieces:
+        """Some of the pieces, with other values of `accurate` if given."""
         columns = {column.name: getattr(self, column.name)[chosen] for column in fields(self)}
-        return StepPieces(**{**columns, **({} if held is None else {"held": held})})
+        return StepPieces(**{**columns, **({} if accurate is None else {"accurate": accurate})})
 
     @property
     def mean(self) -> Array:
@@ -196,7 +196,7 @@ class StepPieces:
         return self.g @ KRONROD
 
     @property
-    def apart(self) -> Array:
+    def rule_difference(self) -> Array:
         """Difference between the shorter and the longer rule, (m,)."""
         return np.abs(self.g @ (KRONROD - GAUSS))
 
@@ -211,10 +211,10 @@ class StepPieces:
         return np.abs(self.g - self.mean[:, None]) @ KRONROD
 
     @property
-    def clear(self) -> Bools:
+    def resolved(self) -> Bools:
         """Whether the nodes determine the expression."""
         with np.errstate(invalid="ignore"):
-            return (self.rough <= 1) & (self.apart <= RULES_AGREE * self.spread + self.rounding)
+            return (self.rough <= 1) & (self.rule_difference <= RULES_AGREE * self.spread + self.rounding)
 
     @property
     def level(self) -> Bools:

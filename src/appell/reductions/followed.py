@@ -59,16 +59,16 @@ def integral(course: Course, part: ReductionPart, before: Array | None = None) -
     rough = course.sample(part.expression, steps, np.zeros(len(steps)), np.ones(len(steps)))
     so_far = earlier[1] + np.cumsum(np.nan_to_num(rough.size) * h)
 
-    def held(pieces: StepPieces) -> Bools:
+    def accurate(pieces: StepPieces) -> Bools:
         span = pieces.width * h[pieces.step]
         unit = INTEGRAL_SHARE * (course.relative * np.maximum(so_far[pieces.step], span * pieces.size) + course.atol)
         with np.errstate(all="ignore"):
-            agree = (QUADPACK_FACTOR * span * pieces.apart) ** 3 <= unit**2 * span * pieces.spread
-            agree |= pieces.apart <= pieces.rounding
+            agree = (QUADPACK_FACTOR * span * pieces.rule_difference) ** 3 <= unit**2 * span * pieces.spread
+            agree |= pieces.rule_difference <= pieces.rounding
             return ((pieces.rough <= 1) & agree) | (span * (pieces.high - pieces.low) <= unit)
 
-    all_pieces = course.pieces(part.expression, held)
-    span, unmet = all_pieces.width * course.length[all_pieces.step], ~all_pieces.held
+    all_pieces = course.pieces(part.expression, accurate)
+    span, unmet = all_pieces.width * course.length[all_pieces.step], ~all_pieces.accurate
     with np.errstate(all="ignore"):
         missed = np.sum(np.abs(span[unmet]) * (all_pieces.high - all_pieces.low)[unmet])
     return earlier + np.array([span @ all_pieces.mean, np.abs(span) @ all_pieces.size, missed])
@@ -87,16 +87,16 @@ def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Ar
     upper = lambda p: p.high if sign > 0 else -p.low
     unit = course.relative * abs(best) + course.atol
     below = lambda p: (upper(p) <= best + unit) & (upper(p) < np.inf)
-    all_pieces = course.pieces(part.expression, lambda p: p.clear | below(p) | p.level)
+    all_pieces = course.pieces(part.expression, lambda p: p.resolved | below(p) | p.level)
     best = float(np.fmax(best, np.fmax.reduce(sign * all_pieces.g, axis=None)))
-    candidates = all_pieces.some(all_pieces.clear & (upper(all_pieces) > best))
+    candidates = all_pieces.selected(all_pieces.resolved & (upper(all_pieces) > best))
     for j in range(len(NODES)):
         rows = _high(sign * candidates.g, j)
         rows &= sign * candidates.g[:, j] + 2 * _vertex(sign * candidates.g, j)[1] > best
         if rows.any():
-            _, heights, exists = _tops(course, part.expression, sign, candidates.some(rows), j)
+            _, heights, exists = _tops(course, part.expression, sign, candidates.selected(rows), j)
             best = max(best, float(np.max(heights[exists], initial=-np.inf)))
-    return np.array([sign * best, np.max(upper(all_pieces)[~all_pieces.held], initial=doubt)])
+    return np.array([sign * best, np.max(upper(all_pieces)[~all_pieces.accurate], initial=doubt)])
 
 
 def count(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
@@ -220,7 +220,7 @@ def passes(course: Course, part: ReductionPart, before: Array) -> Passes:
     largest = np.fmax(np.fmax.accumulate(np.abs(samples.g).max(axis=1)), before[1])  # so far
     unknown = lambda p: np.fmax(np.fmax(RULE_ROUNDING * p.terms, SIGN_NOISE * largest[p.step]), GAP_FLOOR * course.atol)
     nothing = lambda p: (p.low > 0) | (p.high < 0) | ((p.low > -unknown(p)) & (p.high < unknown(p)))
-    all_pieces = course.pieces(part.expression, lambda p: p.clear | nothing(p))
+    all_pieces = course.pieces(part.expression, lambda p: p.resolved | nothing(p))
     row, x, g = _points(course, part.expression, all_pieces)
     sign = np.where(np.abs(g) > unknown(all_pieces)[row], np.sign(g), 0.0)
     last_known = np.maximum.accumulate(np.where(sign != 0, np.arange(len(g)), 0))
@@ -232,11 +232,11 @@ def passes(course: Course, part: ReductionPart, before: Array) -> Passes:
         change &= sign == part.way
     j = np.flatnonzero(change)
     size = np.fmax(np.nanmax(np.abs(g), initial=0.0), before[1])
-    wide = all_pieces.clear[row[j]] | (all_pieces.width[row[j]] > NARROWEST_PIECE)
+    wide = all_pieces.resolved[row[j]] | (all_pieces.width[row[j]] > NARROWEST_PIECE)
     j = j[wide | (np.abs(g[j] - g[j - 1]) <= JUMP_SHARE * size)]
-    pieces = all_pieces.some(row[j])
+    pieces = all_pieces.selected(row[j])
     zero = _zeros(course, part.expression, pieces, x[j - 1], x[j], g[j - 1], g[j])
-    wild = ~all_pieces.held & ((all_pieces.width > NARROWEST_PIECE) | ~np.isfinite(all_pieces.high - all_pieces.low))
+    wild = ~all_pieces.accurate & ((all_pieces.width > NARROWEST_PIECE) | ~np.isfinite(all_pieces.high - all_pieces.low))
     carried = np.array([sign_here[-1], largest[-1], max(before[2], float(wild.any()))])
     return Passes(pieces.step, pieces.start + zero * pieces.width, carried)
 
@@ -248,9 +248,9 @@ def _points(course: Course, expression: Any, pieces: StepPieces) -> tuple[Ints, 
     for sign in (1.0, -1.0):
         for j in range(n):
             g = sign * pieces.g
-            close = pieces.clear & (g[:, j] < 0) & _high(g, j) & (g[:, j] + 2 * _vertex(g, j)[1] > 0)
+            close = pieces.resolved & (g[:, j] < 0) & _high(g, j) & (g[:, j] + 2 * _vertex(g, j)[1] > 0)
             if close.any():
-                x, height, exists = _tops(course, expression, sign, pieces.some(close), j)
+                x, height, exists = _tops(course, expression, sign, pieces.selected(close), j)
                 exists &= height > 0
                 rows.append(np.flatnonzero(close)[exists])
                 positions.append(x[exists])

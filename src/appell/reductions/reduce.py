@@ -42,27 +42,27 @@ class Reduction:
 
 def max(expression: Any) -> Reduction:
     """The largest value over the run, start and end included."""
-    return Reduction("max", _given(expression))
+    return Reduction("max", _read_expression(expression))
 
 
 def min(expression: Any) -> Reduction:
     """The smallest value over the run, start and end included."""
-    return Reduction("min", _given(expression))
+    return Reduction("min", _read_expression(expression))
 
 
 def mean(expression: Any) -> Reduction:
     """∫ e dt / (t₁ − t₀), with the integral held to rtol ∫|e| dt + atol; of a run that ends where it starts, e there."""
-    return Reduction("mean", _given(expression))
+    return Reduction("mean", _read_expression(expression))
 
 
 def integral(expression: Any) -> Reduction:
     """∫ e dt, held to rtol ∫|e| dt + atol. An integrand that switches (a `Heaviside`, |x|) is split there."""
-    return Reduction("integral", _given(expression))
+    return Reduction("integral", _read_expression(expression))
 
 
 def final(expression: Any) -> Reduction:
     """The value at the end of the run."""
-    return Reduction("final", _given(expression))
+    return Reduction("final", _read_expression(expression))
 
 
 def first_crossing(expression: Any, direction: int = 0) -> Reduction:
@@ -72,7 +72,7 @@ def first_crossing(expression: Any, direction: int = 0) -> Reduction:
     since no state has e = 0 there, nor a touch after which e has the same sign. Values below rounding, or below 1e-12 of the
     largest so far, count as zero.
     """
-    return Reduction("first_crossing", _given(expression), _direction(direction))
+    return Reduction("first_crossing", _read_expression(expression), _direction(direction))
 
 
 def crossings(expression: Any, direction: int = 0) -> Reduction:
@@ -80,7 +80,7 @@ def crossings(expression: Any, direction: int = 0) -> Reduction:
 
     Crossings are those of `first_crossing`: a velocity that changes sign in an impact jumps over zero and does not count.
     """
-    return Reduction("crossings", _given(expression), _direction(direction))
+    return Reduction("crossings", _read_expression(expression), _direction(direction))
 
 
 def energy_error() -> Reduction:
@@ -99,7 +99,7 @@ def section(expression: Any, *, count: int, direction: int = 1, skip: int = 0) -
     It is given as `keep=` itself. A run ends when it has all its points; if it reaches `until` first, the missing ones are NaN.
     """
     count, skip = whole(count, "count= of a section", 1), whole(skip, "skip= of a section", 0)
-    return Reduction("section", _given(expression), _direction(direction), count, skip)
+    return Reduction("section", _read_expression(expression), _direction(direction), count, skip)
 
 
 def register(
@@ -136,10 +136,10 @@ def register(
         return reductions
 
     KINDS[name] = ReductionKind(name, made_of, lambda values, duration: answered_by(finish, finish_text, *values), units)
-    return lambda expression: Reduction(name, _given(expression))
+    return lambda expression: Reduction(name, _read_expression(expression))
 
 
-def _given(expression: Any) -> Any:
+def _read_expression(expression: Any) -> Any:
     """The expression of a reduction, checked."""
     if isinstance(expression, int | float) and not isinstance(expression, bool):
         return Float(finite(expression, "a reduction"))

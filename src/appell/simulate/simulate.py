@@ -163,7 +163,7 @@ def simulate(
     bar = reporter(checked_progress(progress), t0, t1)
     q, v = read(model, {} if start is None else start)
     reader = None if control is None and rate is None else Reader(model, control, rate)
-    run = _ready_run(system, parameters, backend, {} if reader is None else reader.first(t0, q.copy(), v.copy()), fold)
+    run = _ready_run(system, parameters, backend, {} if reader is None else reader.first_values(t0, q.copy(), v.copy()), fold)
     if not backend_named(run.backend).steps:
         raise BackendUnavailable(f"backend='{run.backend}' runs many motions at once: use ap.simulate_many")
     started = started_run(run, request, q, v)

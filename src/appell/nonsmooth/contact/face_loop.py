@@ -40,14 +40,14 @@ class FaceLoop:
 
     Parameters
     ----------
-    flight: steps and impacts with all faces free; held: with some of them in contact, the same loop or another method's.
+    flight: steps and impacts with all faces free; contact_loop: with some of them in contact, of the same or another method.
     corner: the rule for corners. backwards: the loop for tasks with t_end < t_start.
     bends: whether constraints are nonlinear in the velocities, so that impacts are integrated in Python.
     """
 
     compiled: Run
     flight: Any  # CLoop or PySwitchLoop
-    held: Any
+    contact_loop: Any
     corner: str
     bends: bool = False
     redundant: dict[Any, bool] = field(default_factory=dict)
@@ -68,13 +68,13 @@ class FaceLoop:
     @property
     def inside(self) -> bool:
         """Whether compiled code changes modes itself and returns only for doubtful transitions: see `transition.c.in`."""
-        return isinstance(self.flight, CLoop) and isinstance(self.held, CLoop)
+        return isinstance(self.flight, CLoop) and isinstance(self.contact_loop, CLoop)
 
     def in_mode(self, mode: Mode) -> Loop:
         """The loop of a mode."""
-        loop = self.held if mode.closed else self.flight
-        if self.inside and self.flight is not self.held:
-            return replace(loop, mode=mode, blows_outside=self.bends, legs=(self.flight.leg, self.held.leg))
+        loop = self.contact_loop if mode.closed else self.flight
+        if self.inside and self.flight is not self.contact_loop:
+            return replace(loop, mode=mode, blows_outside=self.bends, legs=(self.flight.leg, self.contact_loop.leg))
         return replace(loop, mode=mode, blows_outside=self.bends) if mode != loop.mode or self.bends else loop
 
     def implied(self, contacts: tuple[int, ...], face: int, t: float, q: Array, v: Array) -> bool:

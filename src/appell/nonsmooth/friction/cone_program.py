@@ -54,13 +54,13 @@ class ConeBound(NamedTuple):
     F: Array
     f: Array
 
-    def touched(self, u: Array) -> LinearBound:
+    def tangent_at(self, u: Array) -> LinearBound:
         """The tangent plane where F k + f is along u."""
         u = u / (np.linalg.norm(u) or 1.0)
         return LinearBound(self.slope - u @ self.F, float(self.value - u @ self.f))
 
     def at(self, k: Array) -> LinearBound:
-        return self.touched(self.F @ k + self.f)
+        return self.tangent_at(self.F @ k + self.f)
 
     def depth(self, k: Array) -> float:
         return float(self.slope @ k + self.value - np.linalg.norm(self.F @ k + self.f))
@@ -85,7 +85,7 @@ def largest_margin(bounds: Sequence[LinearBound | ConeBound], d: int) -> ConeOpt
     """The deepest point in d unknowns, or None where there is no finite one."""
     lines = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, LinearBound)]
     cones = [(i, bound) for i, bound in enumerate(bounds) if isinstance(bound, ConeBound)]
-    lines += [(i, cone.touched(u)) for i, cone in cones for u in _spanning_directions(len(cone.f))]
+    lines += [(i, cone.tangent_at(u)) for i, cone in cones for u in _spanning_directions(len(cone.f))]
     best: ConeOptimum | None = None
     for _ in range(CONE_CUTS):
         optimum = _linear([line for _, line in lines], d)

@@ -150,7 +150,7 @@ class Beginning:
 def directed(problem: Problem, mode: Mode, begin: Sequence[int]) -> list[Mode]:
     """The mode with the directions in which the pairs `begin` to slide: all solutions for one pair, one for several."""
     if _beyond_angles(problem, mode, begin):
-        return DirectionSearch(problem, mode, tuple(begin)).every()
+        return DirectionSearch(problem, mode, tuple(begin)).admissible_modes()
     beginning = Beginning.of(problem, mode, begin)
     sizes = problem.scale[1][[problem.layout.own_rows(i)[0] for i in begin]]
     if len(begin) == 1:
@@ -168,7 +168,7 @@ def refined(problem: Problem, mode: Mode) -> Mode | None:
         return mode
     if _beyond_angles(problem, mode, begin):
         search = DirectionSearch(problem, mode, tuple(begin))
-        u = search.near([np.array(mode.frictions[i].u) for i in begin])
+        u = search.solution_near([np.array(mode.frictions[i].u) for i in begin])
         return None if u is None else search.with_directions(u)
     guess = np.array([np.arctan2(mode.frictions[i].u[1], mode.frictions[i].u[0]) for i in begin])
     angles = Beginning.of(problem, mode, begin).together(guess)

@@ -80,7 +80,7 @@ class DirectionSearch:
         y = self.rates(u)
         return None if y is None else np.concatenate([T.T @ rate for T, rate in zip(axes, y, strict=True)])
 
-    def near(self, u: Sequence[Array]) -> list[Array] | None:
+    def solution_near(self, u: Sequence[Array]) -> list[Array] | None:
         """The solution near given directions."""
         rounding = DIRECTION_NOISE * max(self.sizes)
         for _ in range(TURN_STEPS):
@@ -133,7 +133,7 @@ class DirectionSearch:
             directions.append(opposite / size if size > 0 and np.isfinite(size) else np.eye(len(opposite))[0])
         return directions
 
-    def every(self) -> list[Mode]:
+    def admissible_modes(self) -> list[Mode]:
         """The modes with admissible directions: all that are found for one friction, one for several."""
         opposite = self.against_stick()
         starts = [opposite]
@@ -141,7 +141,7 @@ class DirectionSearch:
             starts += [[sign * axis] for axis in np.eye(len(opposite[0])) for sign in (1.0, -1.0)]
         solutions: list[list[Array]] = []
         for start in starts:
-            u = self.near(start)
+            u = self.solution_near(start)
             if u is not None and self.forward(u) and not any(_alike(u, solution) for solution in solutions):
                 solutions.append(u)
         return [self.with_directions(u) for u in solutions]

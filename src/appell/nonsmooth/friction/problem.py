@@ -110,7 +110,7 @@ class Problem:
         return np.sqrt(E / G), np.sqrt(E * G), E
 
     @cached_property
-    def blind(self) -> frozenset[int]:
+    def immobile_rows(self) -> frozenset[int]:
         """Components of slips along which nothing can move (across a wheel in a plane); there is no friction along them."""
         components = set()
         for i in range(self.layout.count):
@@ -161,7 +161,7 @@ class Problem:
 
     def _solve_linear(self, mode: Mode) -> Answer:
         """The solution in a mode where all forces are affine in the multipliers."""
-        layout, rows = self.layout, [row for row in mode.rows(self.layout) if row not in self.blind]
+        layout, rows = self.layout, [row for row in mode.rows(self.layout) if row not in self.immobile_rows]
         W, r = self.columns(mode)
         x, lam, free, solvable = saddle_point(self.M, self.J[rows], W[:, rows], r, -self.c[rows])
         multipliers, directions = np.zeros(layout.rows), np.zeros((layout.rows, free.shape[1]))

@@ -54,7 +54,7 @@ class Reader:
         """The parameters that the control sets."""
         return tuple(self.system.parameters[i] for i in self.columns)
 
-    def first(self, t: float, q: Array, v: Array) -> dict[Any, float]:
+    def first_values(self, t: float, q: Array, v: Array) -> dict[Any, float]:
         """The values at the start, which determine the inputs: parameter → value."""
         try:
             returned = self.control(t, q, v)

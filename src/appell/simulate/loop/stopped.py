@@ -72,8 +72,8 @@ class _Watch:
     def __init__(self, loop: StopLoop, task: Task, trace: Trace):
         self.loop, self.task, self.trace = loop, task, trace
         self.start = trace.without_past(0)
-        self.first = len(trace.steps) - 1 if len(trace.steps) else 0  # the row of the start
-        self.rows = max(self.first, 0)  # the first row after which nothing was examined
+        self.start_row = len(trace.steps) - 1 if len(trace.steps) else 0  # the row of the start
+        self.rows = max(self.start_row, 0)  # the first row after which nothing was examined
         expressions = {name: stop.expression for name, stop in loop.stops.items()}
         self.watched = WatchedExpressions(loop.compiled, loop.flow, expressions, loop.noise)
         self.reported: set[str] = set()
@@ -104,7 +104,7 @@ class _Watch:
 
     def _first_met(self, *, whole: bool) -> MetStop | None:
         """The first stop among the unexamined steps, block by block; whole: up to the last of them."""
-        block = max(FIRST_STEPS_TOGETHER, self.rows - self.first)
+        block = max(FIRST_STEPS_TOGETHER, self.rows - self.start_row)
         while True:
             last_row = len(self.trace.steps) - 1
             if last_row <= self.rows or not (whole or last_row - self.rows >= block):
@@ -118,7 +118,7 @@ class _Watch:
                 continue
             self.trace.signs.update(signs)
             self.trace.reached = reached
-            self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.first)
+            self.rows, block = end, max(FIRST_STEPS_TOGETHER, end - self.start_row)
 
     def _first_in_block(self, times: Array) -> tuple[MetStop | None, dict[str, float], dict[str, float], bool]:
         """The first stop between the first and the last of these step times; the signs at the end, those from which zero was

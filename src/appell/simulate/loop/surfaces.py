@@ -209,14 +209,14 @@ class SurfaceGuards:
         ends, noises = [], []
         for s in (parts.a, parts.b):
             states = steps.inside(parts.step, s)
-            ends.append(self._along(fn, states, p)[0] - level)
+            ends.append(self._values_along(fn, states, p)[0] - level)
             noises.append(self.noise(states.t, states.z, p, atol, states.speed, steps.rounding(parts.step))[:, i])
         below = np.flatnonzero((np.array(ends) < -np.minimum(*noises)).any(axis=0))
         if not len(below):
             return None
         m = below[0]
         k, a, b = parts.step[m : m + 1], float(parts.a[m]), float(parts.b[m])
-        guard_at = lambda s: self._along(fn, steps.inside(k, np.array([s])), p)[:, 0]
+        guard_at = lambda s: self._values_along(fn, steps.inside(k, np.array([s])), p)[:, 0]
         value = lambda theta: float(guard_at(2 * theta - 1)[0]) - level
         bracket = ends[0][m] > 0 > ends[1][m]
         s = 2 * bracketed(value, (1 + a) / 2, (1 + b) / 2) - 1 if bracket else a
@@ -224,7 +224,7 @@ class SurfaceGuards:
         beyond = bool(a == -1 and ends[0][m] < -ON_SURFACE * noises[0][m])
         return SurfaceCrossing(i, t + s * h, float(guard_at(s)[1]) / h, int(k[0]), beyond)
 
-    def _along(self, fn: Fn, states: StatesInside, p: Array) -> Any:
+    def _values_along(self, fn: Fn, states: StatesInside, p: Array) -> Any:
         """c and its rate in s at points inside steps, (2, k)."""
         return (
             vm_function(fn)

@@ -63,7 +63,7 @@ class SwitchLoop:
         yield from _SwitchedRun(self, task, trace or task.trace()).traces()
 
 
-class _Stuck(Exception):
+class _StuckOnSurface(Exception):
     """Raised where the motion cannot be continued from a surface."""
 
 
@@ -97,7 +97,7 @@ class _SwitchedRun:
     # -- the run ---------------------------------------------------------------------------------------------------------
 
     def traces(self) -> Iterator[Trace]:
-        return in_stretches(self.trace, self.task.t_end, self._advance, _Stuck, self._arrive)
+        return in_stretches(self.trace, self.task.t_end, self._advance, _StuckOnSurface, self._arrive)
 
     def _advance(self) -> Status:
         """Advances by a stretch, as a whole or up to the first surface that is crossed."""
@@ -148,7 +148,7 @@ class _SwitchedRun:
             if edge is not None:
                 if time != trace.t:
                     trace.join(self._stretch(0, time))
-                raise _Stuck(edge)
+                raise _StuckOnSurface(edge)
         trace.join(work)
 
     def _polynomials(self, work: Trace, p: Array | None = None, task: Task | None = None) -> StepPolynomials | None:
@@ -236,7 +236,7 @@ class _SwitchedRun:
         self._settle(on, arrived=True)
         origin, z = {"since": self.task.t0, "where": surface.text}, self._state()[0]
         if (jump := jumped_sentence(self.sides.run, trace.t, z, p, self.p, **origin)) is not None:
-            raise _Stuck(jump)
+            raise _StuckOnSurface(jump)
         trace.p_before_jump, self.count = p, 1
         return Status.OK
 
@@ -251,14 +251,14 @@ class _SwitchedRun:
         z, t = self._state()[0], self.trace.t
         noise = ON_SURFACE * self._noise(t, z, self.p, np.zeros(len(z)))[surface]
         if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(guard_before)):
-            raise _Stuck(unresolved(step, self.surfaces[surface].text))
+            raise _StuckOnSurface(unresolved(step, self.surfaces[surface].text))
 
     def _no_time_passed(self, surface: int) -> bool:
         """Whether no time has passed since the last change of sides; raises if that happens too often."""
         at_once = abs(self.trace.t - self.crossed) <= NO_TIME_PASSED * np.spacing(abs(self.trace.t))
         self.standing, self.crossed = (self.standing + 1 if at_once else 0), self.trace.t
         if self.standing > CROSSINGS_AT_ONE_TIME:
-            raise _Stuck(both_push(self.surfaces[surface].text))
+            raise _StuckOnSurface(both_push(self.surfaces[surface].text))
         return at_once
 
     def _reach_surface(self, hit: SurfaceCrossing) -> Status:
@@ -299,11 +299,11 @@ class _SwitchedRun:
                 if arrived and (way.leaves > 0).all():
                     break
         if not ways:
-            raise _Stuck(self._why_stuck(on))
+            raise _StuckOnSurface(self._why_stuck(on))
         best = max(ways, key=lambda candidate: candidate.least)
         rivals = [candidate for candidate in ways if candidate is not best and candidate.least == best.least]
         if rivals and not arrived and self._diverge(best.steps, rivals[0].steps) and not all(self.surfaces[i].edge for i in on):
-            raise _Stuck(self._ambiguous_start(min(on)))
+            raise _StuckOnSurface(self._ambiguous_start(min(on)))
         trace.sides = best.sides
         z, t = self._state(), np.array([trace.t])
         self.level = np.where(best.begins_on, np.minimum(self.guards.values(t, z, self.p[None])[0], 0.0), 0.0)

@@ -36,7 +36,7 @@ class WatchedExpressions:
     noise: float = 0.0
 
     @cached_property
-    def along(self) -> dict[str, ExpressionAlong]:
+    def functions(self) -> dict[str, ExpressionAlong]:
         """Each expression as a function of the entries of the state that it needs."""
         run = self.compiled
         return {name: expression_along(run.form, run.system.in_velocities(e)) for name, e in self.expressions.items()}
@@ -44,7 +44,7 @@ class WatchedExpressions:
     @cached_property
     def columns(self) -> list[tuple[str, int]]:
         """The entries of the state that any of them needs."""
-        return list(dict.fromkeys(c for along in self.along.values() for c in along.columns))
+        return list(dict.fromkeys(c for along in self.functions.values() for c in along.columns))
 
     def along_steps(
         self, task: Task, times: Array, states: Callable[[Array], Array], rounding: float | Array = 0.0
@@ -77,14 +77,14 @@ class WatchedExpressions:
         numbers = self._numbers(times, z[None])
         noise = self._error_bounds(task, rounding) + POLYNOMIAL_ROUNDING * np.abs(numbers)
         signs = {}
-        for name, along in self.along.items():
+        for name, along in self.functions.items():
             columns = [self.columns.index(c) for c in along.columns]
             signs[name] = float(along.sign(times, numbers[:, columns], self.parameters(task, times), noise[:, columns])[0])
         return signs
 
     def value_at(self, name: str, task: Task, t: float, z: Array) -> float:
         """One of the expressions at a state z, (nz,)."""
-        times, along = np.array([t]), self.along[name]
+        times, along = np.array([t]), self.functions[name]
         numbers = self._numbers(times, z[None])[:, [self.columns.index(c) for c in along.columns]]
         return float(along.at(times, numbers, self.parameters(task, times))[0])
 
@@ -107,7 +107,7 @@ class WatchedSteps:
 
     def _columns_of(self, name: str) -> list[int]:
         watched = self.watched
-        return [watched.columns.index(c) for c in watched.along[name].columns]
+        return [watched.columns.index(c) for c in watched.functions[name].columns]
 
     def _steps_of(self, name: str) -> DenseSteps:
         return replace(self.steps, values=self.steps.values[:, :, self._columns_of(name)])
@@ -121,11 +121,11 @@ class WatchedSteps:
     def zeros(self, name: str, before: float, reached: float = 0.0) -> Zeros:
         """All changes of sign of one of them; before: its sign before the first step, 0 if unknown; see `zeros_along`."""
         floor = self.floor[self._columns_of(name)]
-        return zeros_along(self.watched.along[name], self._steps_of(name), self.p, floor, before, reached)
+        return zeros_along(self.watched.functions[name], self._steps_of(name), self.p, floor, before, reached)
 
     def rate(self, name: str, step: int, s: float) -> Rates:
         """d/dt of one of them at the position −1 <= s <= 1 in a step."""
-        steps, along = self._steps_of(name), self.watched.along[name]
+        steps, along = self._steps_of(name), self.watched.functions[name]
         half, powers = steps.half[step], steps.powers[:, :, step]
         orders = np.arange(1, len(powers))
         zd = (orders[:, None] * powers[1:] * s ** (orders[:, None] - 1.0)).sum(axis=0) / half
