@@ -198,3 +198,45 @@ def test_variations_refuse_records_by_name():
     for call in (ap.variations, ap.lyapunov):
         with pytest.raises(ap.ModelError, match="do not follow the measured record 'push'"):
             call(system, {"y": 0.1}, until=1.0)
+
+
+@pytest.mark.parametrize("hold", ["zero", "linear", "cubic"])
+def test_an_input_given_as_a_record_is_read_back(hold):
+    """By symbol and by name, in crossings, in stops and in reductions; the reference evaluates the record itself."""
+    times, values = record(41, 3.0)
+    pushed = ap.System([x], x.d**2 / 2, x**2 / 2, {x: k * u})
+    given = {u: 2 * ap.sampled(times, values, hold=hold) + k * ap.t, k: 0.5}
+    motion = ap.simulate(pushed, {x: 1.0}, 2.5, given)
+    instants = np.linspace(0.01, 2.49, 301)
+    dense = motion.at(instants)
+    expected = np.array([float(given[u].subs(k, 0.5).subs(ap.t, float(instant))) for instant in instants])
+    assert np.abs(dense[u] - expected).max() < 1e-12 and (dense["u"] == dense[u]).all()
+    assert np.abs(dense[x.dd] + dense[x] - 0.5 * expected).max() < 1e-9
+
+    def area():
+        """By ten Gauss nodes from sample to sample, where the record is a polynomial."""
+        nodes, weights = np.polynomial.legendre.leggauss(10)
+        edges = np.unique([0.0, *times[times < 2.5], *motion.t, 2.5])
+        half, middle = np.diff(edges)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
+        there = motion.at((middle + half * nodes).ravel())
+        return ((there[x] * there[u]).reshape(half.shape[0], -1) * half * weights).sum()
+
+    kept = ap.simulate(pushed, {x: 1.0}, 2.5, given, keep={"area": ap.reduce.integral(x * u)})
+    assert abs(kept.reduced["area"] - area()) < 1e-8
+    if hold != "zero":  # a jump over zero is no crossing
+        first = motion.crossings(x - u)[0]
+        stopped = ap.simulate(pushed, {x: 1.0}, 2.5, given, stop=x - u)
+        assert abs(motion.at(first)[x - u][0]) < 1e-9 and abs(stopped.t[-1] - first) < 1e-9
+    assert (pickle.loads(pickle.dumps(motion))[u] == motion[u]).all()
+
+
+def test_an_input_given_as_a_record_in_the_value_of_a_function():
+    """f = u²: the value of f contains a record through u, whose smoothness counts as if it were written there."""
+    times, values = record(41, 3.0)
+    pulled = ap.System([x], x.d**2 / 2, x**2 / 2 - f * x, {x: u})
+    motion = ap.simulate(pulled, {x: 1.0}, 2.5, {u: ap.sampled(times, values), f: u**2})
+    assert np.abs(motion[f] - motion[u] ** 2).max() < 1e-12 and motion.ok
+    assert np.abs(motion[x.dd] + motion[x] - motion[u] ** 2 - motion[u]).max() < 1e-12
+    led = ap.System([x], x.d**2 / 2, x**2 / 2, {x: u}, constraints=[x - f])
+    with pytest.raises(ModelError, match="hold='linear'"):
+        ap.simulate(led, {}, 2.5, {u: ap.sampled(times, values), f: u})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appell.errors import ModelError
+from appell.jets import Prescribed
 from appell.model import System
 from appell.model.measured import letters_of, records_of
 from appell.tree.tree_system import TreeSystem
@@ -16,7 +17,7 @@ def refuse_records(system: System) -> None:
     places = {"the kinetic energy": kinetic, "a constraint": system.residuals}
     places["the kinematics"] = [rate for q, rate in system.rates.items() if q not in system.states]
     places["a unilateral constraint"] = [face.function for face in system.unilateral]
-    prescribed = {s for value in system.prescription.values() for s in value.free_symbols}
+    prescribed = {s for f, value in system.prescription.items() if isinstance(f, Prescribed) for s in value.free_symbols}
     for place, expressions in places.items():
         records = records_of(s for expr in expressions for s in expr.free_symbols if s not in prescribed)
         if records:

@@ -85,9 +85,10 @@ def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
 
 @remembered
 def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
-    """The system with records, or expressions of records, in place of parameters."""
+    """The system with records, or expressions of records, in place of parameters, which can still be read by their names."""
     changed = {key: substitute(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
-    return system.replace(**changed, prescription=dict(system.prescription))  # a plain table, so that the system can be pickled
+    prescription = {**substitute(dict(system.prescription), dict(values)), **dict(values)}  # a plain table, which can be pickled
+    return system.replace(**changed, prescription=prescription)
 
 
 def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[Prescribed, Expr], dict[Any, Any]]:
@@ -115,7 +116,7 @@ def _expression(system: System, f: Prescribed, value: Any, span: Span) -> Expr:
             raise ModelError(f"over which times is the function given for '{f}' needed? Give {{{f}: (function, (start, end))}}")
         pieces = from_callable(f.letter, value, span if span[0] != span[1] else (span[0], span[0] + 1))
     else:
-        return _smooth(_checked(f, value), f, derivatives_needed(system, f))
+        return _smooth(system.in_velocities(_checked(f, value)), f, derivatives_needed(system, f))
     order = derivatives_needed(system, f)
     if order > pieces.smooth:
         raise ModelError(
@@ -222,10 +223,13 @@ def _with_names(constraints: Any) -> Any:
     return [named(c) for c in constraints] if isinstance(constraints, list | tuple) else named(constraints)
 
 
-def jets(values: Mapping[Prescribed, Expr]) -> dict[Prescribed, Expr]:
-    """f, f.d, f.dd, … → F, dF/dt, d²F/dt², …"""
-    table: dict[Prescribed, Expr] = {}
+def jets(values: Mapping[Any, Expr]) -> dict[Any, Expr]:
+    """f, f.d, f.dd, … → F, dF/dt, d²F/dt², …; an input u → its record."""
+    table: dict[Any, Expr] = {}
     for f, value in values.items():
+        if not isinstance(f, Prescribed):
+            table[f] = value
+            continue
         for k in range(HIGHEST_DERIVATIVE + 1):
             table[Prescribed(f.letter, k)] = value
             value = value.diff(t)
@@ -290,7 +294,7 @@ def _generic_function(f: Prescribed) -> Expr:
     return a + b * sympy.sin(t) / 4 + c * sympy.cos(2 * t) / 8
 
 
-def moments(values: Mapping[Prescribed, Expr]) -> tuple[list[Prescribed], list[Expr]]:
+def moments(values: Mapping[Any, Expr]) -> tuple[list[Any], list[Expr]]:
     """The symbols f, f.d, … of prescribed functions, and their expressions in t and parameters."""
     table = jets(values)
     return list(table), list(table.values())

@@ -71,8 +71,8 @@ class System(Vocabulary):
     sample: coordinate, velocity or parameter → value: a state near which the system is examined, for energies and constraints
         that are not defined near zero: `y + sqrt(1 - (x - 3)**2)` with `sample={x: 3}`. States not named are 0. Without it,
         random states are used, or the start of a run if the system is not defined there.
-    prescription: prescribed function → its expression in t and parameters, already substituted in the other arguments; values
-        given to `ap.compile` and others in parameters= are put here automatically.
+    prescription: prescribed function, or parameter with a record → its expression in t and parameters, already
+        substituted in the other arguments; values given to `ap.compile` and others in parameters= are put here automatically.
     name: used in reports.
 
     Attributes
@@ -88,7 +88,7 @@ class System(Vocabulary):
     resets: tuple of `Reset`, their expressions written in the velocities and their maps by symbol.
     parameters: tuple of `Parameter`, sorted by name.
     prescribed: tuple of the functions of time (`ap.prescribed`) without values yet, sorted by name.
-    prescription: those with values → expression in t and parameters.
+    prescription: those with values, and parameters with records → expression in t and parameters.
     joint_units: of a tree: coordinate or velocity → its unit; None for other systems.
     """
 

@@ -129,7 +129,8 @@ class Vocabulary:
         return total_derivative(expr, self.rates)
 
     def in_velocities(self, expr: Any) -> Any:
-        """The expression with q.d, q.dd of coordinates with given kinematics, and prescribed functions, substituted."""
+        """The expression with q.d, q.dd of coordinates with given kinematics, and prescribed functions and inputs with records,
+        substituted."""
         return expr.xreplace(self._substitution) if self._substitution else expr
 
     @cached_property
@@ -138,7 +139,8 @@ class Vocabulary:
         table = {q.d: rate for q, rate in moved.items()}
         table.update({q.dd: total_derivative(rate, self.rates) for q, rate in moved.items()})
         for f, value in self.prescription.items():
-            table.update({Prescribed(f.letter, k): value.diff(t, k) for k in range(5)})
+            orders = range(5) if isinstance(f, Prescribed) else ()  # an input has a record as its value, and no derivatives
+            table.update({Prescribed(f.letter, k): value.diff(t, k) for k in orders} or {f: value})
         return table
 
     def _expression(self, value: Any, where: str, *, level: int, reactions: bool = False) -> Expr:

@@ -15,6 +15,7 @@ from appell.jets import t
 from appell.letters import latex
 from appell.model import Friction, System
 from appell.model.friction import bound_latex
+from appell.model.measured import letters_of
 from appell.reading import items_of, name_in
 from appell.report.html import equation_block, formula, inline, missing, split_lines, table, without_style
 from appell.spelling import did_you_mean
@@ -78,9 +79,10 @@ WRITTEN_LAW = 60
 
 
 def laws(system: System, motion: Any = None) -> list[tuple[str, Any]]:
-    """(LaTeX, expression, or None for a table) of the prescribed functions of time of a system or its motion."""
+    """(LaTeX, expression, or None for a table or a record) of the given functions of time of a system or its motion."""
     prescription = getattr(getattr(motion, "system", None), "prescription", None) or system.prescription
-    return [(latex(f), law if law.count_ops() <= WRITTEN_LAW else None) for f, law in prescription.items()]
+    written = lambda law: law.count_ops() <= WRITTEN_LAW and not letters_of(law.free_symbols)
+    return [(latex(f), law if written(law) else None) for f, law in prescription.items()]
 
 
 def _laws(system: System, motion: Any) -> str:
