@@ -211,3 +211,31 @@ def test_rows_that_are_redundant_no_longer_are_told():
     with pytest.warns(UserWarning, match="redundant at the start are not any more"):
         motion = ap.simulate(system, {x.d: 1.0}, 2.0, backend="vm", step=0.05)
     assert not motion.ok
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "radau"}, {"method": "dopri5"}, {"step": 1e-3}])
+def test_a_row_on_accelerations_passes_its_rest_beside_a_friction_that_sticks(options):
+    """ẍẏ = ÿẋ: along (2, 1) with s̈ = −6/√5, through the rest at t = 5/12, while the load xz = 0 of z stays below its friction.
+
+    A deviation of the velocity keeps its direction, γ = 1; whether z would slip with another velocity is beside the point.
+    """
+    x, y, z = ap.coordinates("x y z")
+    rows = [ap.Constraint(x.dd * y.d - y.dd * x.d, name="straight"), ap.Friction(z.d, limit=0.5)]
+    system = ap.System([x, y, z], kinetic=(x.d**2 + y.d**2 + z.d**2) / 2, potential=3 * x + x * z, constraints=rows)
+    motion = ap.simulate(system, {x.d: 1.0, y.d: 0.5}, 0.8, **options)
+    assert motion.ok and [note.kind for note in motion.notes] == ["change point"], (motion.doubts, motion.notes)
+    x_end = 0.8 - 6 / 5 * 0.8**2
+    np.testing.assert_allclose(motion.q[-1], [x_end, x_end / 2, 0.0], atol=1e-7)
+
+
+def test_motions_that_part_are_doubted_beside_a_friction_that_sticks():
+    """The elliptic cone with γ > 1 of `families/change_points`, and a block at rest that has no part in it."""
+    x, y, z, w = ap.coordinates("x y z w")
+    rows = [ap.Constraint((x.d**2 + 4 * y.d**2) / 4 - z.d**2, "wheel"), ap.Friction(w.d, limit=0.5)]
+    kinetic = (x.d**2 + y.d**2 + z.d**2 + w.d**2) / 2
+    system = ap.System([x, y, z, w], kinetic=kinetic, potential=9.81 * z, constraints=rows)
+    start = {x.d: np.cos(0.7), y.d: np.sin(0.7), z.d: np.hypot(np.cos(0.7), 2 * np.sin(0.7)) / 2}
+    with pytest.warns(UserWarning, match="many motions leave this point"):
+        motion = ap.simulate(system, start, 2.0, step=0.01)
+    assert "part as |t − t*|^" in motion.doubts[0] and not motion.ok
+    assert 1.05 < float(motion.doubts[0].split("^")[1].split(")")[0]) < 20

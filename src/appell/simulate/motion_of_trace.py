@@ -101,7 +101,7 @@ def _rank_findings(started: StartedRun, trace: Trace) -> tuple[list[Note], list[
     t, z = trace.t_steps, trace.z_steps
     q, v, _ = unpack(started.run, started.flow, t, z)
     noted = [note.time for note in trace.notes if note.kind == "change point" and note.time is not None]
-    return ranks_along(started.run, t, q, v, trace.sorted_events()["time"], noted)
+    return ranks_along(started.run, t, q, v, trace.sorted_events()["time"], trace.modes, noted)
 
 
 def _with_doubts(motion: Motion, notes: list[Note], reasons: list[str], *, fixed_step: bool) -> Motion:

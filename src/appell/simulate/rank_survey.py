@@ -23,7 +23,10 @@ from numpy.typing import NDArray
 
 from appell.compiled.run import Run
 from appell.graph.algebra import depends
+from appell.loop.held_inputs import last_change
 from appell.loop.rank_criteria import rank_digits_lost, rank_noted, rank_risen, rank_vanishes
+from appell.modes.mode import Mode
+from appell.nonsmooth.friction.sampled_accelerations import accelerations_along
 from appell.normal_form import NormalForm
 from appell.notes import Note
 from appell.remember import remembered
@@ -55,11 +58,12 @@ VELOCITY_JUMP = 0.05
 
 
 def ranks_along(
-    run: Run, t: Array, q: Array, v: Array, blows: Array, noted_times: Sequence[float] = ()
-) -> tuple[list[Note], list[str]]:
+    run: Run, t: Array, q: Array, v: Array, blows: Array, modes: Sequence[tuple[float, Mode]] = (),
+    noted_times: Sequence[float] = (),
+) -> tuple[list[Note], list[str]]:  # fmt: skip
     """(notes, doubts) of a motion through the states (t (k,), q, v), with impacts at the times `blows`.
 
-    Change points at the times `noted_times` are known.
+    modes: (time, mode of faces and frictions from then on). Change points at the times `noted_times` are known.
     """
     if not run.form.m or run.form.gauss or len(t) < 2 or not _may_turn(run.form):
         return [], []
@@ -69,7 +73,7 @@ def ranks_along(
         count = int(min(max(FIRST_STATES_SURVEYED, len(t) // 4), STATES_SURVEYED) * fraction) + 8
         rows.examine(np.unique(np.linspace(0, len(t) - 1, count).astype(np.intp)).astype(np.float64))
         rows.refine()
-        return _RankSurvey(rows, blows, noted_times).findings()
+        return _RankSurvey(rows, blows, modes, noted_times).findings()
 
 
 @remembered
@@ -92,11 +96,13 @@ class _Crossing:
 class _RankSurvey:
     """The losses of rank along a motion, from its surveyed rows.
 
-    blows: the times of its impacts; noted_times: those of known change points.
+    blows: the times of its impacts; modes: (time, mode from then on); noted_times: those of known change points.
     """
 
-    def __init__(self, surveyed: SurveyedRows, blows: Array, noted_times: Sequence[float]):
-        self.surveyed, self.blows, self.noted_times = surveyed, blows, np.array(noted_times)
+    def __init__(
+        self, surveyed: SurveyedRows, blows: Array, modes: Sequence[tuple[float, Mode]], noted_times: Sequence[float]
+    ):
+        self.surveyed, self.blows, self.modes, self.noted_times = surveyed, blows, modes, np.array(noted_times)
         self.run, self.t, self.q, self.v, self.rank = surveyed.run, surveyed.t, surveyed.q, surveyed.v, surveyed.rank
 
     def findings(self) -> tuple[list[Note], list[str]]:
@@ -217,8 +223,22 @@ class _RankSurvey:
             return 0.0
         i = max(i - STEPS_BEFORE_PARTING, 0)
         A = self.run.evaluate(self.t[[i]], self.q[[i]], self.v[[i]], ("A",))["A"][0] / self.surveyed.w[:, None]
-        acceleration = lambda v: self.run.acceleration(self.t[i], self.q[i], v)[0]
-        return growth(acceleration, self.v[i], null_space(A), time - float(self.t[i]))
+        return growth(lambda v: self._acceleration(i, v), self.v[i], null_space(A), time - float(self.t[i]))
+
+    def _acceleration(self, i: int, v: Array) -> Array:
+        """a at the step i, with velocities v (nv,), in the mode of the motion there: a sticking friction goes on to stick."""
+        t, q = self.t[i], self.q[i]
+        if not self.modes:
+            return self.run.acceleration(t, q, v)[0]
+        number = int(self._mode_numbers[i])
+        if not self.run.system.frictions:
+            return self.run.in_contact(self.modes[number][1].closed).acceleration(t, q, v)[0]
+        p = self.run.p_at(t)[None]
+        return accelerations_along(self.run, self.modes, t[None], q[None], v[None], p, np.array([number]))[0][0]
+
+    @cached_property
+    def _mode_numbers(self) -> NDArray[np.intp]:
+        return last_change(np.array([time for time, _ in self.modes]), self.t)
 
     @cached_property
     def _size(self) -> Array:
@@ -238,8 +258,7 @@ class _RankSurvey:
         if spans:
             nearby_rate = max(float(np.abs(u[j] - u[k]).max() / max(abs(self.t[j] - self.t[k]), 1e-300)) for k, j in spans)
         else:  # nothing to compare with
-            ends = [low, high]
-            nearby_rate = float(np.abs(self.run.acceleration(self.t[ends], self.q[ends], self.v[ends])[0] / self._size).max())
+            nearby_rate = float(max(np.abs(self._acceleration(k, self.v[k]) / self._size).max() for k in (low, high)))
         return bool(np.abs(u[high] - u[low]).max() <= VELOCITY_JUMP + 3 * nearby_rate * abs(self.t[high] - self.t[low]))
 
     def _blow_within(self, i: int, j: int) -> bool:
