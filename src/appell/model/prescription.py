@@ -87,8 +87,8 @@ def _with_records(system: System, parameters: Any) -> tuple[System, Any]:
 def recorded(system: System, values: tuple[tuple[Any, Expr], ...]) -> System:
     """The system with records, or expressions of records, in place of parameters, which can still be read by their names."""
     changed = {key: substitute(value, dict(values)) for key, value in system._given.items() if key != "prescription"}
-    prescription = {**substitute(dict(system.prescription), dict(values)), **dict(values)}  # a plain table, which can be pickled
-    return system.replace(**changed, prescription=prescription)
+    prescription = substitute(dict(system.prescription), dict(values))  # a plain table, so that the system can be pickled
+    return system.replace(**changed, prescription={**prescription, **dict(values)})
 
 
 def values_of(system: System, parameters: Any, span: Span = None) -> tuple[dict[Prescribed, Expr], dict[Any, Any]]:
