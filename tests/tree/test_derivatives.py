@@ -26,7 +26,7 @@ SEEDS = range(4)
 
 def differentiated(tree: Tree, question: str) -> list[np.ndarray]:
     """∂y/∂q N(q), ∂y/∂v, ∂y/∂third of rnea or aba by algorithmic differentiation, at the state of `state`."""
-    s = tree._subject
+    s = tree._tree_data
     q, v, x = s.inputs("q v x").values()
     y = stacked({"inverse": rnea, "forward": aba}[question](s.layout, s.gravity, scalars(q), scalars(v), scalars(x)))
     direction = algebra.symbols("direction", s.nv)
@@ -60,7 +60,7 @@ def test_the_same_as_in_the_graph(seed: int, question: str):
 def test_over_plain_numbers(seed: int):
     """Written once: floats instead of graph values."""
     tree = some_tree(5, seed)
-    s, (q, v, x) = tree._subject, (list(map(float, given)) for given in state(tree))
+    s, (q, v, x) = tree._tree_data, (list(map(float, given)) for given in state(tree))
     for a, b in zip(rnea_derivatives(s.layout, s.gravity, q, v, x), tree.inverse_dynamics_derivatives(q, v, x), strict=True):
         np.testing.assert_allclose(np.array(a, float), b, atol=1e-12 * (1 + np.abs(b).max()))
     a = aba(s.layout, s.gravity, q, v, x)

@@ -182,11 +182,11 @@ def slider(
         element.props["aria-label"] = name  # set directly: a name from a file must not be parsed as properties
         reading = ui.label(f"{value:.3g}").classes("clock")
 
-        def heard(event: Any) -> None:
+        def on_input(event: Any) -> None:
             reading.set_text(f"{float(event.args):.3g}")
             moved(float(event.args))
 
-        element.on("input", heard, throttle=WAIT, js_handler="(e) => emit(e.target.value)")
+        element.on("input", on_input, throttle=WAIT, js_handler="(e) => emit(e.target.value)")
         arrows = "(e) => { const k = {ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1}[e.key]; if (!k) return; "
         arrows += f"e.preventDefault(); const x = e.target; x.value = +x.value + k * {step!r}; "
         arrows += "x.dispatchEvent(new Event('input')); }"

@@ -95,7 +95,7 @@ def resolve_rotation(turned: Any) -> Any:
     return attitude(turned).rotation
 
 
-def _given(**values: Any) -> Parts:
+def _present(**values: Any) -> Parts:
     """The given values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -124,7 +124,7 @@ class Point(Item):
     name: str = ""
 
     def parts(self, resolve: Resolve) -> Parts:
-        return {"p": list(resolve(self.at, "position").position), **_given(radius=self.radius)}
+        return {"p": list(resolve(self.at, "position").position), **_present(radius=self.radius)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         if self.hinge or ("radius" not in n.values and n.flat):
@@ -149,7 +149,7 @@ class Link(Item):
             object.__setattr__(self, key, value)
 
     def parts(self, resolve: Resolve) -> Parts:
-        return {"p": [list(resolve(place, "position").position) for place in self.places], **_given(width=self.width)}
+        return {"p": [list(resolve(place, "position").position) for place in self.places], **_present(width=self.width)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         points, colour = still(n["p"]), self.colour or draw.PALETTE[0]
@@ -205,7 +205,7 @@ class Spring(Item):
 
     def parts(self, resolve: Resolve) -> Parts:
         ends = {key: list(resolve(place, "position").position) for key, place in (("a", self.a), ("b", self.b))}
-        return {**ends, **_given(width=self.width)}
+        return {**ends, **_present(width=self.width)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         a, b = np.broadcast_arrays(n["a"], n["b"])
@@ -238,7 +238,7 @@ class Thread(Item):
 
     def parts(self, resolve: Resolve) -> Parts:
         ends = {key: list(resolve(place, "position").position) for key, place in (("a", self.a), ("b", self.b))}
-        return {**ends, **_given(length=self.length)}
+        return {**ends, **_present(length=self.length)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         a, b = np.broadcast_arrays(n["a"], n["b"])
@@ -300,7 +300,7 @@ class Arrow(Item):
 
     def parts(self, resolve: Resolve) -> Parts:
         vector = resolve(self.vector, "vector")
-        return {"p": list(resolve(self.at, "position").position), "v": list(vector.position), **_given(scale=self.scale)}
+        return {"p": list(resolve(self.at, "position").position), "v": list(vector.position), **_present(scale=self.scale)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         return [draw.Shaft(still(n["p"]), still(_scaled(n, n["v"])), self.colour, self.name)]
@@ -330,7 +330,7 @@ class Reaction(Item):
         place = resolve(self.at, "position")
         direction_given = self.direction if self.direction is not None else resolve((self.constraint, place), "gradient")
         direction = direction_given if isinstance(direction_given, Attached) else resolve(direction_given, "vector")
-        return {"p": list(place.position), "e": list(direction.position), **_given(scale=self.scale)}
+        return {"p": list(place.position), "e": list(direction.position), **_present(scale=self.scale)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         force = n.reaction(self.constraint)[:, None] * n["e"]
@@ -347,7 +347,7 @@ class Frame(Item):
     name: str = ""
 
     def parts(self, resolve: Resolve) -> Parts:
-        return {**_pose_parts(resolve, self.at, self.turned), **_given(size=self.size)}
+        return {**_pose_parts(resolve, self.at, self.turned), **_present(size=self.size)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         length, R = n.length("size", 0.12), _turns(n)

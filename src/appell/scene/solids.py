@@ -12,7 +12,7 @@ import numpy as np
 from appell.errors import ModelError
 from appell.reading import items_of, shown, table_of
 from appell.scene import shapes as draw
-from appell.scene.items import Item, Numbers, Parts, Resolve, _given, _pose_parts, _solid
+from appell.scene.items import Item, Numbers, Parts, Resolve, _pose_parts, _present, _solid
 from appell.scene.meshes import read_mesh
 from appell.scene.shapes import GREY, PALETTE, Array, Shape, still
 
@@ -49,7 +49,7 @@ class Disc(Item):
     sides: ClassVar[int] = 48
 
     def parts(self, resolve: Resolve) -> Parts:
-        return {**_pose_parts(resolve, self.at, self.turned), **_given(radius=self.radius, thickness=self.thickness)}
+        return {**_pose_parts(resolve, self.at, self.turned), **_present(radius=self.radius, thickness=self.thickness)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         radius = n.length("radius", 0.08)
@@ -102,7 +102,7 @@ class Sphere(Item):
     name: str = ""
 
     def parts(self, resolve: Resolve) -> Parts:
-        return {**_pose_parts(resolve, self.at, self.turned), **_given(radius=self.radius)}
+        return {**_pose_parts(resolve, self.at, self.turned), **_present(radius=self.radius)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         mesh = draw.sphere(n.length("radius", 0.06), marks="R" in n.values)
@@ -147,7 +147,7 @@ class Box(Item):
         sizes = None if self.sizes is None else items_of(self.sizes, "sizes=")
         if sizes is not None and len(sizes) not in (2, 3):
             raise ModelError(f"a Box has two edges in a plane and three in space, not {len(sizes)}")
-        return {**_pose_parts(resolve, self.at, self.turned), **_given(sizes=sizes)}
+        return {**_pose_parts(resolve, self.at, self.turned), **_present(sizes=sizes)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         sizes = n["sizes"][0] if "sizes" in n.values else n.size * np.array([0.16, 0.1, 0.1])
@@ -233,7 +233,7 @@ class Wall(Item):
 
     def parts(self, resolve: Resolve) -> Parts:
         normal = resolve(self.normal, "vector")
-        return {"p": list(resolve(self.at, "position").position), "e": list(normal.position), **_given(length=self.length)}
+        return {"p": list(resolve(self.at, "position").position), "e": list(normal.position), **_present(length=self.length)}
 
     def shapes(self, n: Numbers) -> list[Shape]:
         p, e = np.broadcast_arrays(n["p"], n["e"])

@@ -65,12 +65,14 @@ class TreeDynamics(FrameMotion):
         if question not in self._fns:
             if question.startswith("forward"):
                 self.refuse_massless()
-            self._fns[question] = tree_functions.function(self._subject, question)
+            self._fns[question] = tree_functions.function(self._tree_data, question)
         return self._fns[question]
 
     @cached_property
-    def _subject(self) -> tree_functions.Subject:
-        return tree_functions.Subject(self.layout, lay_out(self.nodes, booked=False), self.gravity, self.nq, self.nv, self.mass)
+    def _tree_data(self) -> tree_functions.TreeData:
+        return tree_functions.TreeData(
+            self.layout, lay_out(self.nodes, booked=False), self.gravity, self.nq, self.nv, self.mass
+        )
 
     def refuse_massless(self) -> None:
         """Raises for a joint whose articulated inertia vanishes: its acceleration is not determined."""

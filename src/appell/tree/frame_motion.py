@@ -44,7 +44,7 @@ class FrameMotion(ConfigurationSpace):
 
     @property
     @abstractmethod
-    def _subject(self) -> tree_functions.Subject: ...
+    def _tree_data(self) -> tree_functions.TreeData: ...
 
     def placement(self, frame: str | FrameSymbols, q: ArrayLike) -> tuple[Array, Array]:
         """(R, p) of a frame in the world: R (3, 3), p (3,) in m. A frame is a name, or `tree.frame(name).at(xyz, rpy)`."""
@@ -110,9 +110,9 @@ class FrameMotion(ConfigurationSpace):
         key = (frame, question, reference)
         if key not in self._fns:
             if question == "bias_acceleration":
-                self._fns[key] = tree_functions.frame_bias(self._subject, fixed_frame, reference)
+                self._fns[key] = tree_functions.frame_bias(self._tree_data, fixed_frame, reference)
             else:
-                self._fns[key] = tree_functions.frame_function(self._subject, fixed_frame, question, reference)
+                self._fns[key] = tree_functions.frame_function(self._tree_data, fixed_frame, question, reference)
         return self._fns[key]
 
     def _base_and_offset(self, frame: Any) -> tuple[str, Placement | None]:

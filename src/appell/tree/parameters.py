@@ -23,7 +23,7 @@ def symbols_in(thing: Any) -> set[Symbol]:
     """The symbols of a number, an expression, an array, a placement, a body or a joint."""
     if isinstance(thing, sympy.Basic | sympy.MatrixBase):
         return set(thing.free_symbols)  # type: ignore[arg-type]
-    return set().union(*(symbols_in(part) for part in _parts(thing)))
+    return set().union(*(symbols_in(part) for part in _members(thing)))
 
 
 def with_numbers(thing: Any, table: Table) -> Any:
@@ -53,7 +53,7 @@ def with_numbers(thing: Any, table: Table) -> Any:
 _FIELDS = ("placement", "axis", "body", "armature", "damping")
 
 
-def _parts(thing: Any) -> tuple[Any, ...]:
+def _members(thing: Any) -> tuple[Any, ...]:
     if isinstance(thing, Placement):
         return (thing.p,)
     if isinstance(thing, Inertia):

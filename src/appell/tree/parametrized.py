@@ -177,11 +177,11 @@ class ParametrizedTree:
 
     def function(self, question: str, frame: str | None = None, reference: str = "aligned") -> Fn:
         """The graph behind a method: the same inputs as for the tree, then `values`."""
-        subject, p = self._subject
+        data, p = self._tree_data
         if frame is not None:
             fixed_frame = self.tree._frame_named(frame)
-            return tree_functions.frame_function(subject, fixed_frame, question, reference, more={"values": p})
-        return tree_functions.function(subject, question, more={"values": p})
+            return tree_functions.frame_function(data, fixed_frame, question, reference, more={"values": p})
+        return tree_functions.function(data, question, more={"values": p})
 
     def casadi(self, question: str = "forward_dynamics", *, frame: str | None = None, reference: str = "aligned") -> Any:
         """As `Tree.casadi`, with `values` as the last input."""
@@ -202,14 +202,14 @@ class ParametrizedTree:
         return recipe_key(self.tree.nodes, self.tree.gravity, "parametrized", *varied, *question, frame=at_frame)
 
     @cached_property
-    def _subject(self) -> tuple[tree_functions.Subject, algebra.Value]:
+    def _tree_data(self) -> tuple[tree_functions.TreeData, algebra.Value]:
         """The tree with graph values for the varied numbers, and the column of these."""
         tree, p = self.tree, algebra.symbols("values", len(self.names))
         layout = _symbolic(lay_out(tree.nodes, booked=False), self._varied, scalars(p))
         mass: Scalar = 0.0
         for link in layout.links:
             mass = mass + link.inertia.m
-        return tree_functions.Subject(layout, layout, tree.gravity, tree.nq, tree.nv, mass), p
+        return tree_functions.TreeData(layout, layout, tree.gravity, tree.nq, tree.nv, mass), p
 
 
 def parametrized(tree: Tree, wanted: Sequence[Any]) -> ParametrizedTree:

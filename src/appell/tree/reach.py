@@ -76,7 +76,7 @@ def _target(tree: TreeDynamics, frame: Any, target: Any) -> Target:
     frame = frame if isinstance(frame, FrameSymbols) else name_in(frame)
     tree.placement(frame, tree.neutral)  # raises for a frame that does not exist
     where = f"the target of frame '{name_of(frame)}'"
-    R, p = _parts(target, where)
+    R, p = _target_pose(target, where)
     for part, shape in ((R, (3, 3)), (p, (3,))):
         if part is None:
             continue
@@ -89,7 +89,7 @@ def _target(tree: TreeDynamics, frame: Any, target: Any) -> Target:
     return Target(frame, p, R)
 
 
-def _parts(target: Any, where: str) -> tuple[Array | None, Array | None]:
+def _target_pose(target: Any, where: str) -> tuple[Array | None, Array | None]:
     """(R, p) of a target; (3, 3) is a rotation, (k, 3) with another k positions, (None, p) positions whatever k is."""
     if isinstance(target, tuple) and len(target) == 2:
         R, p = (None if part is None else reals(part, where) for part in target)

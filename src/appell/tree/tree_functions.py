@@ -27,7 +27,7 @@ Part = tuple[Value, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class TreeData:
     """The data of a tree that a graph needs."""
 
     layout: FrameLayout
@@ -42,26 +42,26 @@ class Subject:
         return {name: algebra.symbols(name, self.nq if name == "q" else self.nv) for name in names.split()}
 
 
-def function(subject: Subject, question: str, *, more: Mapping[str, Value] | None = None) -> Fn:
-    """The graph that answers one of `QUESTIONS`; more: further inputs that occur in the subject."""
+def function(data: TreeData, question: str, *, more: Mapping[str, Value] | None = None) -> Fn:
+    """The graph that answers one of `QUESTIONS`; more: further inputs that occur in the data."""
     names, build = QUESTIONS[one_of(question, QUESTIONS, "a tree has no function ")]
-    inputs = subject.inputs(names)
-    return make_fn(question, _shaped({**inputs, **(more or {})}), _with_nan_inputs(inputs, build(subject, *inputs.values())))
+    inputs = data.inputs(names)
+    return make_fn(question, _shaped({**inputs, **(more or {})}), _with_nan_inputs(inputs, build(data, *inputs.values())))
 
 
 def frame_function(
-    subject: Subject, frame: Frame, question: str, reference: str = "aligned", *, more: Mapping[str, Value] | None = None
+    data: TreeData, frame: Frame, question: str, reference: str = "aligned", *, more: Mapping[str, Value] | None = None
 ) -> Fn:
     """ "placement" (R, p), "jacobian" (6, nv) or "pose" (R, p, J) of one frame."""
-    q = algebra.symbols("q", subject.nq)
-    at_frame = (subject.layout, frame.node, frame.placement, scalars(q))
+    q = algebra.symbols("q", data.nq)
+    at_frame = (data.layout, frame.node, frame.placement, scalars(q))
     outputs: dict[str, Part] = {}
     if question in ("placement", "pose"):
         pose = kinematics.frame_pose(*at_frame)
         outputs |= {"R": _matrix(pose.R), "p": (stacked(pose.p), (3,))}
     if question in ("jacobian", "pose"):
         J = kinematics.frame_jacobian(*at_frame, reference)
-        outputs["J"] = (stacked([x for row in J for x in row]), (6, subject.nv))
+        outputs["J"] = (stacked([x for row in J for x in row]), (6, data.nv))
     return make_fn(question, _shaped({"q": q, **(more or {})}), _with_nan_inputs({"q": q}, outputs))
 
 
@@ -88,38 +88,38 @@ def _matrix(rows: list[list[Scalar]]) -> Part:
     return stacked([x for row in rows for x in row]), (len(rows), len(rows[0]) if rows else 0)
 
 
-def _forward(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Part]:
+def _forward(s: TreeData, q: Value, v: Value, tau: Value) -> dict[str, Part]:
     return {"a": (stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau))), (s.nv,))}
 
 
-def _inverse(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
+def _inverse(s: TreeData, q: Value, v: Value, a: Value) -> dict[str, Part]:
     return {"tau": (stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))), (s.nv,))}
 
 
-def _bias(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+def _bias(s: TreeData, q: Value, v: Value) -> dict[str, Part]:
     return {"h": (stacked(rnea(s.layout, s.gravity, scalars(q), scalars(v), [0.0] * s.nv)), (s.nv,))}
 
 
-def _mass_matrix(s: Subject, q: Value) -> dict[str, Part]:
+def _mass_matrix(s: TreeData, q: Value) -> dict[str, Part]:
     return {"M": _matrix(crba(s.layout, scalars(q)))}
 
 
-def _mass_triangle(s: Subject, q: Value) -> dict[str, Part]:
+def _mass_triangle(s: TreeData, q: Value) -> dict[str, Part]:
     M = crba(s.layout, scalars(q))
     return {"M": (stacked([x for k, row in enumerate(M) for x in row[: k + 1]]), (s.nv * (s.nv + 1) // 2,))}
 
 
-def _energy(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+def _energy(s: TreeData, q: Value, v: Value) -> dict[str, Part]:
     T = kinematics.kinetic_energy(s.layout, scalars(q), scalars(v))
     V = kinematics.potential_energy(s.layout, s.gravity, scalars(q))
     return {"T": (stacked([T]), ()), "V": (stacked([V]), ())}
 
 
-def _centre_of_mass(s: Subject, q: Value) -> dict[str, Part]:
+def _centre_of_mass(s: TreeData, q: Value) -> dict[str, Part]:
     return {"c": (stacked(kinematics.centre_of_mass(s.layout, s.mass, scalars(q))), (3,))}
 
 
-def _momentum(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+def _momentum(s: TreeData, q: Value, v: Value) -> dict[str, Part]:
     """[linear | angular about the centre of mass], on the world's axes."""
     total = kinematics.momentum_about_origin(s.layout, scalars(q), scalars(v))
     c = kinematics.centre_of_mass(s.layout, s.mass, scalars(q))
@@ -127,7 +127,7 @@ def _momentum(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     return {"p": (stacked([*total[3:], *K]), (6,))}
 
 
-def _rate(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+def _rate(s: TreeData, q: Value, v: Value) -> dict[str, Part]:
     """q̇ = N(q) v."""
     qs, vs = scalars(q), scalars(v)
     rates: list[Scalar] = []
@@ -137,18 +137,18 @@ def _rate(s: Subject, q: Value, v: Value) -> dict[str, Part]:
     return {"qd": (stacked(rates), (s.nq,))}
 
 
-def _forward_derivatives(s: Subject, q: Value, v: Value, tau: Value) -> dict[str, Part]:
+def _forward_derivatives(s: TreeData, q: Value, v: Value, tau: Value) -> dict[str, Part]:
     a = stacked(aba(s.layout, s.gravity, scalars(q), scalars(v), scalars(tau)))
     matrices = solved(*_inverse_parts(s, q, v, a))
     return {name: _matrix(matrix) for name, matrix in zip(("a_q", "a_v", "a_tau"), matrices, strict=True)}
 
 
-def _inverse_derivatives(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
+def _inverse_derivatives(s: TreeData, q: Value, v: Value, a: Value) -> dict[str, Part]:
     matrices = _inverse_parts(s, q, v, a)
     return {name: _matrix(matrix) for name, matrix in zip(("tau_q", "tau_v", "tau_a"), matrices, strict=True)}
 
 
-def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows, Rows]:
+def _inverse_parts(s: TreeData, q: Value, v: Value, a: Value) -> tuple[Rows, Rows, Rows]:
     """∂τ/∂q N, ∂τ/∂v, M: by one pass where S is constant on body axes for every joint, else by differentiating the graph."""
     if all(link.node.kind.subspace.constant for link in s.layout.links):
         return rnea_derivatives(s.layout, s.gravity, scalars(q), scalars(v), scalars(a))
@@ -161,20 +161,20 @@ def _inverse_parts(s: Subject, q: Value, v: Value, a: Value) -> tuple[Rows, Rows
     return tau_q, tau_v, M
 
 
-def _wrenches(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
+def _wrenches(s: TreeData, q: Value, v: Value, a: Value) -> dict[str, Part]:
     rows = joint_loads.wrenches(s.stated, s.gravity, scalars(q), scalars(v), scalars(a))
     return {"f": (stacked([x for row in rows for x in row]), (len(rows), 6))}
 
 
-def _regressor(s: Subject, q: Value, v: Value, a: Value) -> dict[str, Part]:
+def _regressor(s: TreeData, q: Value, v: Value, a: Value) -> dict[str, Part]:
     return {"Y": _matrix(joint_loads.regressor(s.stated, s.gravity, scalars(q), scalars(v), scalars(a)))}
 
 
-def _coriolis(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+def _coriolis(s: TreeData, q: Value, v: Value) -> dict[str, Part]:
     return {"C": _matrix(joint_loads.coriolis(s.layout, scalars(q), scalars(v)))}
 
 
-def _centroidal(s: Subject, q: Value) -> dict[str, Part]:
+def _centroidal(s: TreeData, q: Value) -> dict[str, Part]:
     """∂[linear | angular momentum]/∂v: the momentum is linear in v."""
     v = algebra.symbols("v", s.nv)
     A = algebra.jacobian(_momentum(s, q, v)["p"][0], v)
@@ -182,18 +182,18 @@ def _centroidal(s: Subject, q: Value) -> dict[str, Part]:
     return {"A": (algebra.row_major(A), (6, s.nv))}
 
 
-def _centroidal_bias(s: Subject, q: Value, v: Value) -> dict[str, Part]:
+def _centroidal_bias(s: TreeData, q: Value, v: Value) -> dict[str, Part]:
     """Ȧ v = ∂(A v)/∂q N v at constant v: the rate of the momentum without accelerations."""
     return {"b": (algebra.derivative_along(_momentum(s, q, v)["p"][0], [q], [_rate(s, q, v)["qd"][0]]), (6,))}
 
 
-def frame_bias(subject: Subject, frame: Frame, reference: str) -> Fn:
+def frame_bias(data: TreeData, frame: Frame, reference: str) -> Fn:
     """J̇ v of a frame, (6,): ∂(J v)/∂q N v at constant v."""
-    q, v = algebra.symbols("q", subject.nq), algebra.symbols("v", subject.nv)
-    J = kinematics.frame_jacobian(subject.layout, frame.node, frame.placement, scalars(q), reference)
+    q, v = algebra.symbols("q", data.nq), algebra.symbols("v", data.nv)
+    J = kinematics.frame_jacobian(data.layout, frame.node, frame.placement, scalars(q), reference)
     vs = scalars(v)
     velocity = stacked([sum((x * y for x, y in zip(row, vs, strict=True)), 0.0) for row in J])
-    bias = algebra.derivative_along(velocity, [q], [_rate(subject, q, v)["qd"][0]])
+    bias = algebra.derivative_along(velocity, [q], [_rate(data, q, v)["qd"][0]])
     inputs = {"q": q, "v": v}
     return make_fn("bias_acceleration", _shaped(inputs), _with_nan_inputs(inputs, {"b": (bias, (6,))}))
 

@@ -61,7 +61,7 @@ class Poses:
     links: tuple[str, ...]
     children: dict[str, str]
     frames: dict[str, str] = field(default_factory=dict)
-    found: dict[str, Placement] = field(default_factory=dict)
+    placements: dict[str, Placement] = field(default_factory=dict)
     first: str = MODEL
 
     @staticmethod
@@ -128,10 +128,10 @@ class Poses:
         if name not in self.stated:
             source = f"'{path[-1]}' names" if path else "there is named"
             raise ModelError(f"{source} the frame '{name}', which the model does not have")
-        if name not in self.found:
+        if name not in self.placements:
             stated = self.stated[name]
-            self.found[name] = self._resolved(stated.relative, (*path, name)) @ stated.pose
-        return self.found[name]
+            self.placements[name] = self._resolved(stated.relative, (*path, name)) @ stated.pose
+        return self.placements[name]
 
     def link_of(self, name: str, where: str) -> str:
         """The link that a name refers to: itself, the child of a joint, or the link that a frame is attached to."""
