@@ -140,10 +140,13 @@ simulate.in_jax compiled.jax_motions
 simulate.jacobian compiled.jacobian
 simulate.jax_motions compiled.jax_motions
 simulate.loop.branching compiled.branching
+simulate.loop.broken simulate.loop.break_loop
+simulate.loop.crossed simulate.loop.side_loop
 simulate.loop.edges simulate.loop.wall_edges
 simulate.loop.header loop.header
 simulate.loop.in_c loop.in_c
 simulate.loop.in_python loop.in_python
+simulate.loop.jumped simulate.loop.jump_sentence
 simulate.loop.rank loop.rank
 simulate.loop.task loop.task
 simulate.loop.trace loop.trace

@@ -17,7 +17,7 @@ from appell.nonsmooth.friction.friction_functions import friction_functions
 from appell.nonsmooth.friction.friction_laws import settle
 from appell.nonsmooth.friction.loop import FrictionLoop
 from appell.nonsmooth.mode_course import InstantEvents, ModeCourse
-from appell.simulate.loop.broken import BreakLoop
+from appell.simulate.loop.break_loop import BreakLoop
 from appell.simulate.loop.prepare import prepare, with_friction
 from appell.simulate.loop.resetting import without_resets
 

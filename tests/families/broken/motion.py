@@ -66,7 +66,7 @@ BREAKAGES = [
     ),
     Breakage(
         "a rest between two pushes is not looked for",
-        "simulate/loop/crossed.py",
+        "simulate/loop/side_loop.py",
         '            if max(pushes) < 0:\n                return i\n',
         '',
         {

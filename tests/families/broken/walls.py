@@ -62,7 +62,7 @@ BREAKAGES = [
     ),
     Breakage(
         "at a ridge a jump is measured by the terms of the distance alone",
-        "simulate/loop/jumped.py",
+        "simulate/loop/jump_sentence.py",
         'JUMP_UNNOTICED * blocks["g_scale"] + time_error * np.abs(blocks["g_d"])',
         'JUMP_UNNOTICED * blocks["g_scale"]',
         {
@@ -71,7 +71,7 @@ BREAKAGES = [
     ),
     Breakage(
         "what may jump grows with the time",
-        "simulate/loop/jumped.py",
+        "simulate/loop/jump_sentence.py",
         'BREAK_MISTIMED = 64 * GAP_ROUNDING',
         'BREAK_MISTIMED = JUMP_UNNOTICED',
         {

@@ -46,10 +46,10 @@ from appell.normal_form.kept_momenta import kept_momenta
 from appell.normal_form.solved import Function, status_of
 from appell.reading import shown
 from appell.remember import kept_in
-from appell.simulate.loop.broken import BreakLoop
-from appell.simulate.loop.crossed import SideLoop, sides_of
+from appell.simulate.loop.break_loop import BreakLoop
 from appell.simulate.loop.program import loop_module
 from appell.simulate.loop.resetting import ResetLoop
+from appell.simulate.loop.side_loop import SideLoop, sides_of
 from appell.simulate.loop.surfaces import SideRun, side_run
 from appell.simulate.loop.switched import SwitchLoop
 

@@ -9,7 +9,7 @@ from appell.loop.methods.stiff import STIFF
 from appell.loop.task import Loop
 from appell.normal_form import NormalForm
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.broken import BreakLoop
+from appell.simulate.loop.break_loop import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.resetting import ResetLoop
 

@@ -23,7 +23,7 @@ from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.motion.zeros import JUMPED, REBOUND, Zeros, sign_before
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.broken import BreakLoop
+from appell.simulate.loop.break_loop import BreakLoop
 from appell.simulate.loop.guarded import RankedLoop
 from appell.simulate.loop.reset_maps import MapRefused, mapped_state
 from appell.simulate.loop.stretched_run import in_stretches, note_unbounded

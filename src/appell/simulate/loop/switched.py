@@ -24,7 +24,7 @@ from appell.loop.task import Loop, Task
 from appell.loop.trace import Trace
 from appell.modes.events import Kind
 from appell.normal_form.flow import Flow
-from appell.simulate.loop.jumped import jumped_sentence
+from appell.simulate.loop.jump_sentence import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
 from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, SideRun, StepPolynomials, SurfaceCrossing, both_push, unresolved
 from appell.simulate.loop.wall_edges import edge_sentence

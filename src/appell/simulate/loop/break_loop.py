@@ -25,7 +25,7 @@ from appell.loop.trace import Trace
 from appell.normal_form.flow import Flow
 from appell.simulate.control.holds import Holds
 from appell.simulate.loop.guarded import RankedLoop
-from appell.simulate.loop.jumped import jumped_sentence
+from appell.simulate.loop.jump_sentence import jumped_sentence
 
 Array = NDArray[np.float64]
 
