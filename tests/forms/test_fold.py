@@ -270,7 +270,7 @@ def test_several_branches_are_reflected_and_said_so(f):
 
 def test_a_branch_can_be_given_and_is_checked():
     F = chart_of(R - sqrt(x**2 + y**2), chart={x: lambda s: sqrt((R - s) ** 2 - y**2)})
-    assert F.chart.how == "given" and F.chart.coordinate == x
+    assert F.chart.inverse_origin == "given" and F.chart.coordinate == x
     with pytest.raises(ConstraintError, match="is not s"):
         chart_of(R - sqrt(x**2 + y**2), chart={x: lambda s: sqrt((R + s) ** 2 - y**2)})
     with pytest.raises(ConstraintError, match="does not give x uniquely"):
