@@ -21,6 +21,29 @@ def test_linear_system():
     assert found.ok and found.exponents == pytest.approx(roots, abs=1e-6)
 
 
+def test_fast_decay_beside_slow():
+    """ẍ = −c ẋ − x: e^{−ct} is rounding in one interval of 1 s; also with a friction that is smooth, and loses no direction."""
+    for damping, by_friction in ((100.0, 0.0), (0.1, 30.0)):
+        friction = [ap.Friction(x.d, limit=by_friction * 0.1, regularise=0.1)] if by_friction else []
+        system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -damping * x.d}, friction)
+        found = ap.lyapunov(system, {x: 0.0}, 8.0, every=1.0)
+        slow, fast = np.sort(np.roots([1, damping + by_friction, 1]))[::-1]
+        assert found.ok and found.exponents == pytest.approx([slow, fast], abs=0.5 / 8)
+        assert found.exponents.sum() == pytest.approx(slow + fast, rel=1e-4)
+    system = ap.System([x], x.d**2 / 2, x**2 / 2, {x: -20_000 * x.d})
+    found = ap.lyapunov(system, {x: 0.0}, 2.0, every=1.0, method="radau")
+    assert not found.ok
+
+
+def test_growth_like_time_is_not_chaos():
+    """A ball to and fro between two walls, ∂x/∂v₀ = t: both exponents are 0, and log(t)/t is above 0 by seven of its errors."""
+    box = ap.System([x], x.d**2 / 2, 0, {}, [ap.Between(-1, x, 1, restitution=1.0)])
+    found = ap.lyapunov(box, {x: 0.3, x.d: 1.0}, 50.0)
+    assert found.exponents[0] > 5 * found.error[0] > 0 and not found.chaotic
+    duffing = ap.System([x], x.d**2 / 2, x**4 / 4 - x**2 / 2, {x: 0.3 * cos(ap.t) - 0.25 * x.d})
+    assert ap.lyapunov(duffing, {x: 0.5}, 1000.0, skip=100.0).chaotic
+
+
 def test_sum_with_damping_and_elastic_impacts():
     """−h, whatever the impacts do."""
     example = zoo.oscillator_with_wall()

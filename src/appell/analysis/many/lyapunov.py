@@ -46,6 +46,11 @@ EXPONENT_ATOL = 1e-12
 """Default atol, as a fraction of the smallest scale of the first interval."""
 DIRECTION_LOST = 1e-11
 """After sticking or a map, a direction with less than this fraction of the largest growth in an interval is rounding."""
+NARROWEST_GROWTH = 1e-5
+"""Smallest fraction of the largest growth that is read from one matrix: it is off by about rtol = 1e-8 of the largest growth,
+which changes the logarithm of this fraction by 1e-3 of 11.5. Over a longer time fast decays are lost in rounding."""
+MOST_HALVINGS = 7
+"""How often an interval is halved until the growths of all directions are within that fraction of each other."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,8 +74,12 @@ class Lyapunov(Result):
 
     @property
     def chaotic(self) -> bool:
-        """Whether the largest exponent exceeds zero by five standard errors."""
-        return bool(len(self.exponents) and self.exponents[0] > 5 * self.error[0] > 0)
+        """Whether the largest exponent exceeds zero by five standard errors, and perturbations have grown more than like t².
+
+        In regular motions whose frequency depends on the amplitude they grow like t: the logarithm of it is no exponent.
+        """
+        most_regular = 2 * np.log1p(len(self.t))
+        return bool(len(self.exponents) and self.exponents[0] > 5 * self.error[0] > 0 and self.growth[-1, 0] > most_regular)
 
     def variables(self) -> Mapping[str, Any]:
         """`exponent` and `error` over `number`, `growth` over (t, number)."""
@@ -165,16 +174,52 @@ class _Spread:
         self.run, self.state, self.options, self.Q = run, state, options, None
         self.doubts: tuple[str, ...] = ()  # of the first doubtful interval
         self.S = np.ones(run.system.nq + run.system.nv)
-        self.loses = bool(run.system.frictions or run.system.resets)  # sticking, maps and landings remove directions
+        dry = any(friction.regularise is None for friction in run.system.frictions)
+        self.loses = bool(dry or run.system.resets)  # sticking, maps and landings remove directions
+        self.halvings = 0  # of the latest interval
 
     def over(self, begin: float, end: float) -> tuple[Array, str]:
-        """log R_ii of the next interval, (d,), and, if there is none, why."""
+        """log R_ii of the next interval, (d,), and, if there is none, why.
+
+        The interval is halved as often as needed until growths are near enough to each other to be read from one matrix.
+        """
+        while True:
+            before = self.state, self.Q, self.S, self.loses, self.doubts
+            growth, apart, message = self._over_parts(np.linspace(begin, end, 2**self.halvings + 1))
+            if message:
+                return np.zeros(0), message
+            if apart < 1:
+                self.halvings -= bool(self.halvings and apart < 0.4)
+                return growth, ""
+            if self.halvings == MOST_HALVINGS:
+                if np.isneginf(growth).any():
+                    return np.zeros(0), f"a direction is lost for ever at t = {end:g}: its exponent is minus infinity"
+                self.doubts = self.doubts or (
+                    f"near t = {end:g} directions shrink too fast to be resolved, and the smallest exponents are rounding: "
+                    "shorten every=",
+                )
+                return growth, ""
+            self.state, self.Q, self.S, self.loses, self.doubts = before
+            self.halvings += 1
+
+    def _over_parts(self, times: Array) -> tuple[Array, float, str]:
+        """Σ log R_ii, (d,), the largest distance between growths in a part, where 1 is still read from one matrix, and why
+        there is none."""
+        total, most, last = np.zeros(1), 0.0, self.halvings == MOST_HALVINGS
+        for begin, end in pairwise(times):
+            growth, apart, message = self._over_part(float(begin), float(end))
+            total, most = (total + growth, max(most, apart)) if not message else (growth, 0.0)
+            if message or (most >= 1 and not last):
+                return total, most, message
+        return total, most, ""
+
+    def _over_part(self, begin: float, end: float) -> tuple[Array, float, str]:
         motion = simulated(self.run, self.state, end, since=begin, **self.options)
         if motion.status is not Status.OK:
-            return np.zeros(0), motion.message
+            return np.zeros(0), 0.0, motion.message
         derivatives = variations(motion, by=[], times=[begin, end])
         if not derivatives.complete:
-            return np.zeros(0), derivatives.message
+            return np.zeros(0), 0.0, derivatives.message
         self.doubts = self.doubts or motion.doubts
         if self.Q is None:  # in units of the motion: SI may set the directions of q and v apart by more than all digits
             states = np.hstack([motion.q, motion.v])
@@ -186,11 +231,12 @@ class _Spread:
         size = np.abs(np.diag(R))
         if self.loses:
             size = np.where(size > DIRECTION_LOST * size.max(initial=0.0), size, 0.0)
-        elif not (size > 0).all():
-            return np.zeros(0), f"a direction is lost for ever at t = {end:g}: its exponent is minus infinity"
         self.state = motion.final
         with np.errstate(divide="ignore"):
-            return np.log(size), ""
+            growth = np.log(size)
+        at_once = self.loses or len(motion.impacts)  # a shorter part would not bring them nearer
+        apart = 0.0 if at_once and (self.loses or (size > 0).all()) else np.ptp(growth) / -np.log(NARROWEST_GROWTH)
+        return growth, float(apart), ""
 
 
 def _gathered(system: System, times: Array, rows: Array, message: str) -> Lyapunov:
