@@ -152,7 +152,7 @@ _INVERSE = np.linalg.inv(np.vander(NODES_AT, increasing=True))
 _EARLY = np.linalg.inv(np.vander((1 + NODES_AT) / 2, increasing=True))
 
 
-class SurfaceCrossing(NamedTuple):
+class CrossedSurface(NamedTuple):
     """A surface that is crossed in a step, at a time; rate: of its guard, 1/s. beyond: the step begins on its other side."""
 
     surface: int
@@ -186,12 +186,12 @@ class SurfaceGuards:
         by_atol = np.einsum("kij,kj->ki", slope, GAP_FLOOR * atol + rounding + 0 * z)
         return GAP_ROUNDING * (size + np.abs(t)[:, None] * rate) + by_atol
 
-    def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> SurfaceCrossing | None:
+    def first_crossed(self, steps: StepPolynomials, p: Array, level: Array, atol: Array) -> CrossedSurface | None:
         """The first guard that falls below its level, by more than its noise."""
         ends = steps.ends()
         rounding = steps.rounding(np.tile(np.arange(len(steps.t)), 2))
         noise = self.noise(ends.t, ends.z, p, atol, ends.speed, rounding).min(axis=0)
-        crossings: list[SurfaceCrossing] = []
+        crossings: list[CrossedSurface] = []
         for i in range(len(self.along_step)):
             crossed = self._crossed(i, steps, p, float(level[i]), float(noise[i]), atol)
             crossings += [] if crossed is None else [crossed]
@@ -200,7 +200,7 @@ class SurfaceGuards:
 
     def _crossed(
         self, i: int, steps: StepPolynomials, p: Array, level: float, noise: float, atol: Array
-    ) -> SurfaceCrossing | None:
+    ) -> CrossedSurface | None:
         """The first fall of one guard below its level; None if there is none."""
         fn = self.along_step[i]
         parts = isolated(fn, steps.c, steps.t, steps.h, p, noise=noise, below=True).in_order()
@@ -222,7 +222,7 @@ class SurfaceGuards:
         s = 2 * bracketed(value, (1 + a) / 2, (1 + b) / 2) - 1 if bracket else a
         t, h = float(steps.t[k[0]]), float(steps.h[k[0]])
         beyond = bool(a == -1 and ends[0][m] < -ON_SURFACE * noises[0][m])
-        return SurfaceCrossing(i, t + s * h, float(guard_at(s)[1]) / h, int(k[0]), beyond)
+        return CrossedSurface(i, t + s * h, float(guard_at(s)[1]) / h, int(k[0]), beyond)
 
     def _values_along(self, fn: Fn, states: StatesInside, p: Array) -> Any:
         """c and its rate in s at points inside steps, (2, k)."""
@@ -277,10 +277,10 @@ def _guards(form: NormalForm, system: Any, surfaces: tuple[SwitchSurface, ...]) 
 __all__ = [
     "NODES_AT",
     "ON_SURFACE",
+    "CrossedSurface",
     "SideRun",
     "StatesInside",
     "StepPolynomials",
-    "SurfaceCrossing",
     "SurfaceGuards",
     "both_push",
     "side_run",

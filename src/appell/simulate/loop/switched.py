@@ -26,7 +26,7 @@ from appell.modes.events import Kind
 from appell.normal_form.flow import Flow
 from appell.simulate.loop.jump_sentence import jumped_sentence
 from appell.simulate.loop.stretched_run import in_stretches
-from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, SideRun, StepPolynomials, SurfaceCrossing, both_push, unresolved
+from appell.simulate.loop.surfaces import NODES_AT, ON_SURFACE, CrossedSurface, SideRun, StepPolynomials, both_push, unresolved
 from appell.simulate.loop.wall_edges import edge_sentence
 
 Array = NDArray[np.float64]
@@ -215,7 +215,7 @@ class _SwitchedRun:
         if near.any() and trace.t != self.task.t_end:
             self._settle({int(i) for i in np.flatnonzero(near)}, arrived=False)
 
-    def _cross(self, hit: SurfaceCrossing) -> Status:
+    def _cross(self, hit: CrossedSurface) -> Status:
         """Moves onto the surface and to its other side."""
         trace, guard_before = self.trace, self._guard(hit.surface)
         status = self._reach_surface(hit)
@@ -261,7 +261,7 @@ class _SwitchedRun:
             raise _StuckOnSurface(both_push(self.surfaces[surface].text))
         return at_once
 
-    def _reach_surface(self, hit: SurfaceCrossing) -> Status:
+    def _reach_surface(self, hit: CrossedSurface) -> Status:
         """Advances the trace onto the surface that is crossed: to its time on the polynomial, then by Newton's iteration."""
         trace, direction, time = self.trace, self.task.direction, hit.time
         begin, end = direction * trace.t, direction * self.task.t_end
