@@ -6,9 +6,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import sympy
 from hypothesis import HealthCheck, assume, given, settings
+from sympy import cos, sin
 from tests.verify.random_systems import random_systems
 
 import appell as ap
@@ -193,3 +195,42 @@ def test_redundant_rows_agree_in_the_forces():
     rows = [ap.Constraint(x - y**2, "a"), ap.Constraint(2 * x - 2 * y**2, "b"), ap.Constraint(x.d - 2 * y * y.d, "c")]
     system = ap.System([x, y], kinetic=(x.d**2 + y.d**2) / 2, potential=x, constraints=rows)
     assert agree(system, states=3, forms=MULTIPLIER_FORMS).within(1e-10)
+
+
+def platform(rods: int) -> ap.System:
+    """A platform on parallel rods: it does not turn, and two rows are independent beside any number of rods."""
+    x, y, z, theta = ap.coordinates("x y z theta")
+    places = [(0.3, -0.5, 0.1), (-0.7, 0.2, -0.4), (0.6, 0.9, 0.5), (-0.2, -0.8, 0.3), (1.0, -0.1, -0.6)][:rods]
+    turned = [(x + b * (cos(theta) - 1) - c * sin(theta), y + b * sin(theta) + c * (cos(theta) - 1)) for b, c, _ in places]
+    rows = [ap.Constraint(X**2 + Y**2 + z**2 - 1, f"rod {k}") for k, (X, Y) in enumerate(turned)]
+    return ap.System([x, y, z, theta], (x.d**2 + y.d**2 + z.d**2 + theta.d**2) / 2, z, constraints=rows)
+
+
+def coupler(near: float | None) -> ap.System:
+    """Three parallel cranks on a coupler, which does not turn: five of six rows are independent."""
+    x, y, phi, *a = ap.coordinates("x y phi a b c")
+    rows = [x + k * cos(phi) - k - cos(s) for k, s in enumerate(a)] + [y + k * sin(phi) - sin(s) for k, s in enumerate(a)]
+    T = (x.d**2 + y.d**2 + phi.d**2 + sum(s.d**2 for s in a)) / 2
+    sample = None if near is None else dict.fromkeys(a, near)
+    return ap.System([x, y, phi, *a], T, y, constraints=rows, sample=sample)
+
+
+@pytest.mark.parametrize("make", [lambda: platform(3), lambda: platform(4), lambda: coupler(0.7), lambda: coupler(None)])
+def test_rows_that_are_redundant_where_newtons_method_goes_astray(make: Any):
+    """Rows dependent on the constraints alone pull Newton's method to where branches cross; all forms agree on one branch."""
+    system = make()
+    forms = ["lagrange", "udwadia_kalaba", "kane", "maggi", "chaplygin"]
+    agreement = agree(system, forms=forms, states=2)
+    assert agreement.ok and all(line.states == 2 for line in agreement.lines if line.applies), str(agreement)
+    q = system.coordinates
+    wrong = system.replace(forces={q[0]: sympy.Rational(1, 10**6) * q[1]})
+    planted = type("Planted", (type(FORMS["maggi"]),), {"derive": lambda self, _, **o: ap.forms.maggi(wrong, **o)})()
+    assert not agree(system, forms=["lagrange", planted], states=2).ok
+
+
+def test_a_platform_on_rods_has_the_accelerations_of_a_pendulum():
+    """|d| = 1 and no turn: a = -(g - (g·d) d) - v² d with V = z."""
+    d, v = np.array([0.6, 0.0, 0.8]), np.array([0.4, 0.5, -0.3])
+    a, _ = ap.forms.lagrange(platform(5)).acceleration(0.0, [*d, 0.0], [*v, 0.0])
+    expected = np.array([0, 0, -1.0]) + (d[2] - v @ v) * d
+    assert np.abs(a - [*expected, 0.0]).max() < 1e-12

@@ -255,8 +255,8 @@ class Equations:
             self._nullities[key] = usual_nullity(self.system, at, self._nullity_at)
         return self._nullities[key]
 
-    def _nullity_at(self, state: Values) -> int:
-        return self._solve_with_nullity(self._defined(state, FLOAT), FLOAT)[1]
+    def _nullity_at(self, state: Values, numbers: Arithmetic) -> int:
+        return self._solve_with_nullity(self._defined(state, numbers), numbers)[1]
 
     def _defined(self, values: Values, numbers: Arithmetic) -> Values:
         """The state with the values of `definitions`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from appell.errors import AppellError, SingularConfiguration, Status
 from appell.forms.base import Equations
 from appell.forms.engine.constrained_states import Projection, State
+from appell.forms.engine.constraint_rows import independent_rows
 from appell.forms.engine.evaluation import FLOAT, Arithmetic, Tape, arithmetic, magnitude
 from appell.forms.engine.system_terms import directions
 from appell.jets import t
@@ -43,17 +45,23 @@ class Judge:
         self.form = normal_form(judged_by)
         p = np.array([float(parameters[s]) for s in judged_by.parameters])
         project, driving = Projection(system), _Driving(judged_by.prescription)
+        rng, usual = random.Random(seed), len(independent_rows(system).indices)
         candidates, faces = [], Tape([face.function for face in system.unilateral])
         for time_, q, v in find(self.form, p, seed, tries=(6 if system.unilateral else 3) * count):
             state = driving(exact_state(system, time_, q, v, parameters, self.numbers), self.numbers)
             state = project(state, self.numbers)
+            if state is not None and system.sample is None:
+                state = self._off_crossings(project, state, rng)
             verdict = None if state is None else _verdict(self.form, system, state, p)
             if state is not None and verdict is not None:
                 behind = any(value < 0 for value in faces(state, self.numbers))
-                candidates.append((behind, verdict[0], len(candidates), state, verdict[1:]))
-        candidates.sort(key=lambda c: c[:3])  # clear of walls and best conditioned first, so that float64 is accurate
-        self.states: list[State] = [c[3] for c in candidates[:count]]
-        self.references: list[tuple[Array, Array, Array]] = [c[4] for c in candidates[:count]]
+                rank, condition, *answer = verdict
+                candidates.append((behind, rank != usual, condition, len(candidates), state, tuple(answer), rank))
+        # clear of walls, on one branch where several meet, and best conditioned first, so that float64 is accurate
+        candidates.sort(key=lambda c: c[:4])
+        candidates = [c for c in candidates if c[-1] == candidates[0][-1]]
+        self.states: list[State] = [c[4] for c in candidates[:count]]
+        self.references: list[tuple[Array, Array, Array]] = [c[5] for c in candidates[:count]]
         if not self.states:
             raise AppellError(
                 f"no state of '{system.name}' was found on its constraints; give parameters= that allow one, or"
@@ -61,6 +69,14 @@ class Judge:
             )
         self._W = Tape([w for row in directions(system) for w in row])
         self._rates = Tape(list(system.rates.values()))
+
+    def _off_crossings(self, project: Projection, state: State, rng: random.Random) -> State | None:
+        """The state, or one further from where branches cross, on the constraints."""
+        further = project.off_crossings({s: float(x) for s, x in state.items()}, rng)
+        if further is None:
+            return state
+        moved = (*self.system.positions, *self.system.velocities)
+        return project({**state, **{s: self.numbers.number(further[s]) for s in moved}}, self.numbers) or state
 
     def solution(self, equations: Equations, state: State) -> State | None:
         """The state with q̇ and all unknowns from a form; None where it is singular (a chart, a choice of velocities)."""
@@ -102,7 +118,6 @@ class Judge:
             worst += [float(abs(r) / (size + ROUNDING_OF_SUM)) for r, size in zip(values[::2], values[1::2], strict=True)]
         return float(np.nanmax(worst)) if len(worst) > 1 else float("nan")
 
-
     def not_determined(self, equations: Equations, solutions: Sequence[State | None]) -> str:
         """What the displayed equations do not determine, as text; "" where they determine the motion."""
         return not_determined(equations, [solution for solution in solutions if solution is not None], self.numbers)
@@ -119,8 +134,9 @@ class _Driving:
         return state | dict(zip(self.symbols, self._tape(state, numbers), strict=True))
 
 
-def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[float, Array, Array, Array] | None:
-    """(condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no unique solution."""
+def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[int, float, Array, Array, Array] | None:
+    """(rank of the rows, condition number, a, W Λ, scale of W Λ) of the normal form in float64; None where it has no
+    unique solution."""
     vector = lambda symbols: np.array([float(state[s]) for s in symbols])
     inputs = float(state[t]), vector(system.positions), vector(system.velocities), p
     out = form.select("M", "h", "Q", "A", "a0", "W")(*inputs)
@@ -141,12 +157,15 @@ def _verdict(form: NormalForm, system: System, state: State, p: Array) -> tuple[
         if solution.status != Status.OK:
             return None
         force = W @ solution.lam_linear + rows("r_a")(solution.a).T @ solution.lam_nonlinear
-        return 1.0, solution.a, force, scale(solution.a, force)
-    policy: Policy = choose(form, p).acceleration
+        return len(A), 1.0, solution.a, force, scale(solution.a, force)
+    try:  # at this state: branches of several ranks may meet
+        policy: Policy = choose(form, p, inputs[:3]).acceleration
+    except SingularConfiguration:
+        return None
     a, lam, status = solve_saddle(M, A, W, b, -out["a0"], policy)
     if status != Status.OK:
         return None
-    return _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
+    return policy.rank, _condition(M, A, policy.rank), a, W @ lam, scale(a, W @ lam)
 
 
 def _transmitted(sizes: Array, W: Array) -> Array:
@@ -166,7 +185,7 @@ def _verdict_of_law(form: NormalForm, system: System, state: State, inputs: tupl
     values |= dict(zip(system.accelerations, a.tolist(), strict=True))
     W = np.array(Tape([w for row in directions(system) for w in row])(values, FLOAT)).reshape(len(lam), len(a)).T
     A = form.select("A", "M")(*inputs)
-    return _condition(A["M"], A["A"], len(lam)), a, W @ lam, scale(a, W @ lam)
+    return len(lam), _condition(A["M"], A["A"], len(lam)), a, W @ lam, scale(a, W @ lam)
 
 
 def _with_a(form: NormalForm, name: str, inputs: tuple, a: Array) -> list[Any]:

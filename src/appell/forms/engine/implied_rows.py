@@ -33,6 +33,8 @@ NEARLY_DEPENDENT = 1e-3
 satisfy it to 1e-13 are then 3e-7 off."""
 VERIFIED_DIGITS = 30
 """Digits in which rows that are left out are verified."""
+BESIDE = 1e-2
+"""Distance from a state on all rows at which those of a basis are satisfied, relative to 1 + |x|."""
 DEPENDENT = 1e-9
 """The same for rows at states that satisfy the constraints to `VERIFIED_DIGITS`: rounding, of entries in float64."""
 
@@ -44,15 +46,18 @@ def independent_on_constraints(
     if len(keep) < 2 or all(system.constraints[i].order == 2 for i in keep):
         return keep
     tape, symbols = Tape([*A, *a0]), _symbols(system, A, a0)
-    matrices = [_values(tape, state, FLOAT, A.shape) for state in _states(system, symbols, None, FLOAT)]
-    matrices = [m[keep, :-1] for m in matrices if m is not None]
-    largest = max((rank(m, NEARLY_DEPENDENT) for m in matrices), default=len(keep))
+    found = [(state, _values(tape, state, FLOAT, A.shape)) for state in states_on_constraints(system, symbols)]
+    on_rows = [(state, m[keep, :-1]) for state, m in found if m is not None]
+    ranks = [rank(m, NEARLY_DEPENDENT) for _, m in on_rows]
+    # where branches of several ranks meet the largest counts, unless nothing moves there
+    largest = max([r for r in ranks if r < system.nv] or ranks, default=len(keep))
     if largest == len(keep):
         return keep
-    basis = [keep[i] for i in sorted(pivots(matrices, largest))]
+    on_branch = [pair for pair, r in zip(on_rows, ranks, strict=True) if r == largest]
+    basis = [keep[i] for i in sorted(pivots([m for _, m in on_branch], largest))]
     numbers = arithmetic(VERIFIED_DIGITS)
     all_rows, checked = Projection(system), 0
-    for state in _states(system, symbols, basis, numbers):
+    for state in _beside(system, [state for state, _ in on_branch], basis, numbers):
         m = _values(tape, state, numbers, A.shape)
         if m is None:
             continue
@@ -62,18 +67,41 @@ def independent_on_constraints(
     return basis if checked == STATES_ON_ROWS else keep
 
 
+def on_constraints(system: System, A: sympy.Matrix) -> list[Array]:
+    """A at states on the constraints, in float64."""
+    tape, symbols = Tape([*A, *[0] * A.rows]), _symbols(system, A)
+    values = (_values(tape, state, FLOAT, A.shape) for state in states_on_constraints(system, symbols))
+    return [m[:, :-1] for m in values if m is not None]
+
+
 def _symbols(system: System, *entries: Any) -> list[Symbol]:
     """All symbols of a state, in a fixed order."""
     occurring = {s for group in (*entries, system.residuals, system.rates.values()) for e in group for s in e.free_symbols}
     return sorted({*system.positions, *system.velocities, *occurring} - {*system.accelerations}, key=str)
 
 
-def _states(system: System, symbols: Sequence[Symbol], rows: Sequence[int] | None, numbers: Arithmetic) -> Iterator[State]:
-    """States that satisfy some of the constraints, all by default; near the `sample` of a system with one."""
-    projection, rng, yielded = Projection(system, rows=rows), random.Random(1), 0
+def states_on_constraints(system: System, symbols: Sequence[Symbol]) -> Iterator[State]:
+    """States that satisfy the constraints, in float64; near the `sample` of a system with one, else away from states at
+    which branches cross."""
+    projection, rng, yielded = Projection(system), random.Random(1), 0
     for _ in range(4 * STATES_ON_ROWS):
-        state = {s: numbers.number(_drawn(system, s, rng)) for s in symbols}
-        projected = projection(state, numbers)
+        state = {s: FLOAT.number(_drawn(system, s, rng)) for s in symbols}
+        projected = projection(state, FLOAT)
+        if projected is not None:
+            yielded += 1
+            yield projected if system.sample else projection.off_crossings(projected, rng) or projected
+        if yielded == STATES_ON_ROWS:
+            return
+
+
+def _beside(system: System, states: Sequence[State], basis: Sequence[int], numbers: Arithmetic) -> Iterator[State]:
+    """States that satisfy the rows of a basis, close to states that satisfy all: further off, they may be on another branch."""
+    projection, rng, yielded = Projection(system, rows=basis), random.Random(1), 0
+    moved = {*system.positions, *system.velocities}
+    for k in range(4 * STATES_ON_ROWS):
+        off = lambda x: x + BESIDE * (1 + abs(x)) * rng.uniform(-1, 1)
+        near = {s: numbers.number(off(x) if s in moved else x) for s, x in states[k % len(states)].items()}
+        projected = projection(near, numbers)
         if projected is not None:
             yielded += 1
             yield projected

@@ -24,6 +24,7 @@ from appell.errors import FormNotApplicable, ModelError
 from appell.forms.engine.added_names import with_stem
 from appell.forms.engine.constraint_rows import ConstraintRows, Reactions, independent_rows, liberated_by
 from appell.forms.engine.derivation import gradient, restricted, time_derivation
+from appell.forms.engine.implied_rows import on_constraints
 from appell.forms.engine.matrices import Table, inverse, pivots, row_times, samples
 from appell.forms.engine.solved_block import SolvedBlock
 from appell.forms.engine.system_terms import equation
@@ -282,10 +283,12 @@ def suggest(system: System) -> dict[str, Expr]:
 
 
 def best_independent(system: System) -> tuple[Jet, ...]:
-    """Velocities that leave the constraints solvable for the others, with the largest pivots at random states."""
+    """Velocities that leave the constraints solvable for the others, with the largest pivots at random states; at states
+    on them where rows are redundant."""
     rows = independent_rows(system)
     k = len(rows.indices)
-    columns = [m.T for m in samples(rows.A)] if k else []
+    implied = k < len(system.constraints)  # rows that depend on others on the constraints alone leave less freedom there
+    columns = [m.T for m in (on_constraints(system, rows.A) if implied else []) or samples(rows.A)] if k else []
     dependent = pivots(columns, k) if columns else range(system.nv - k, system.nv)
     return tuple(v for i, v in enumerate(system.velocities) if i not in dependent)
 
