@@ -202,7 +202,8 @@ BREAKAGES = [
         "coefficients and limits of friction times 1.001",
         "nonsmooth/friction/friction_terms.py",
         '    return _at_speed(form, moving, speed), _at_speed(form, static.xreplace({SPEED: Integer(0)}), speed)',
-        '    return 1.001 * _at_speed(form, moving, speed), 1.001 * _at_speed(form, static.xreplace({SPEED: Integer(0)}), speed)',
+        '    moving, static = 1.001 * moving, 1.001 * static\n'
+        '    return _at_speed(form, moving, speed), _at_speed(form, static.xreplace({SPEED: Integer(0)}), speed)',
         {
             "resultant_friction.resultant_of_two_rows": (0, 8),
             "rests_with_friction.rest_within_the_cones": (0, 2),
