@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from sympy import cos, pi, sin
 
@@ -120,3 +121,43 @@ def test_what_cannot_be_meant_is_refused(tmp_path):
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(ModelError, match="with other contents"):
         KeptFolder(tmp_path, "", 1, 3)
+
+
+@pytest.mark.parametrize("backend", ["c", "vm"])
+@pytest.mark.parametrize("friction", [False, True])
+@pytest.mark.parametrize(("since", "off"), [(0.0, 1e-11), (1e6, 1e-7)])
+def test_an_integral_contains_the_last_flights_of_bounces(backend, friction, since, off):
+    """∫ ÿ dt = −Σ (1 + e) eᵏ v = −(1 + e) v/(1 − e) of a ball that bounces until it rests: nothing else changes its velocity.
+
+    The flights that are too short to be followed contribute 2.6e-7 m/s, and 1e-6 at t = 1e6 s, where times have nine digits
+    less. off: rounding of the times of the last flights that are followed, times g.
+    """
+    x, y = ap.coordinates("x y")
+    floor = ap.Unilateral(y, name="floor", restitution=0.5)
+    rows = [floor, *([ap.Friction(x.d, normal=floor, coefficient=0.3)] if friction else [])]
+    ball = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * y, forces={x: sin(ap.t)}, constraints=rows)
+    keep = {"change": ap.reduce.integral(y.dd), "mean": ap.reduce.mean(y.dd)}
+    motion = ap.simulate(ball, {y: 1.0, x.d: 2.0}, since + 3.0, since=since, backend=backend, keep=keep)
+    change = -3 * np.sqrt(2 * 9.81)
+    assert motion.ok and abs(motion.reduced["change"] - change) < off and abs(motion.reduced["mean"] - change / 3) < off
+    in_steps = ap.simulate(ball, {y: 1.0, x.d: 2.0}, since + 3.0, since=since, backend=backend, keep=(1, keep))
+    assert abs(in_steps.reduced["change"] - change) < off
+
+
+def test_an_integral_contains_the_last_flights_of_two_balls():
+    """Each lands while the other still flies, or rests."""
+    x, y = ap.coordinates("x y")
+    floors = [ap.Unilateral(q, restitution=0.5) for q in (x, y)]
+    balls = ap.System([x, y], (x.d**2 + y.d**2) / 2, 9.81 * (x + y), constraints=floors)
+    keep = {"first": ap.reduce.integral(x.dd), "second": ap.reduce.integral(y.dd)}
+    motion = ap.simulate(balls, {x: 1.0, y: 0.3}, 3.0, keep=keep)
+    expected = [-3 * np.sqrt(2 * 9.81 * height) for height in (1.0, 0.3)]
+    assert motion.ok and [motion.reduced["first"], motion.reduced["second"]] == pytest.approx(expected, abs=1e-11)
+
+
+def test_an_integral_of_a_landing_without_bounces():
+    """e = 0: one impact, no flight after it; ∫ ÿ dt = −v."""
+    y = ap.coordinates("y")
+    ball = ap.System([y], y.d**2 / 2, 9.81 * y, constraints=[ap.Unilateral(y, restitution=0)])
+    motion = ap.simulate(ball, {y: 1.0}, 3.0, keep={"change": ap.reduce.integral(y.dd)})
+    assert abs(motion.reduced["change"] + np.sqrt(2 * 9.81)) < 1e-12

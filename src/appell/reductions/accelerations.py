@@ -53,6 +53,17 @@ class Modes:
         """Accelerations in the mode in which the run has ended."""
         return self._in_modes(t, q, v, np.full(len(t), len(self.modes) - 1), np.full(len(t), self.end))
 
+    def begun(self, begin: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The steps that begin with a change of mode, and the number of the mode before it, (n,) each; begin (steps,), s."""
+        times = np.array([time for time, _ in self.modes])
+        steps = np.flatnonzero(times[self.which] == begin) if len(times) else np.zeros(0, dtype=np.intp)
+        before = np.searchsorted(times, begin[steps], side="left") - 1
+        return steps[before >= 0], before[before >= 0]
+
+    def accelerations_before(self, t: Array, q: Array, v: Array, step: NDArray[np.intp], number: NDArray[np.intp]) -> Array:
+        """(m, nv) at states of some steps, (m,), in other modes than theirs."""
+        return self._in_modes(t, q, v, number, self.middle[step])
+
     def _in_modes(self, t: Array, q: Array, v: Array, numbers: NDArray[np.intp], branch: Array) -> Array:
         """Accelerations at states, each in the mode of its number and the branch that holds at its time `branch`."""
         run = self.run

@@ -23,6 +23,7 @@ from appell.graph import Fn
 from appell.graph.ranges import WITH_SIZES, ranges
 from appell.loop.trace import Trace
 from appell.model.multiplier import of_states
+from appell.modes.events import Kind
 from appell.reductions.accelerations import Modes
 from appell.reductions.quadrature import (
     ALONG_UNITS,
@@ -106,6 +107,42 @@ class Course:
         if any(port.name == "a" for port in fn.inputs):
             arrays["a"] = self.modes.accelerations(t, arrays["q"], arrays["v"], step)
         return self.values(fn, arrays), arrays
+
+    def flights_left_out(self, expression: Any) -> tuple[float, float]:
+        """What the last flights of bounces, which were not followed, add to ∫ e dt; and how far that may be off where several
+        faces landed at one instant, whose flights do not last equally long.
+
+        They count as contact from the landing on, and would have lasted until its time among the events. Velocities and heights
+        in them are rounding, so that e differs by the accelerations only.
+        """
+        fn, zero = lowered(self.run, expression), (0.0, 0.0)
+        if not self.trace.modes or all(port.name != "a" for port in fn.inputs):
+            return zero
+        steps, before = self.modes.begun(self.begin)
+        durations = self._flight_times(self.begin[steps])
+        chosen = np.flatnonzero([max(lasting, default=0.0) > 0 for lasting in durations])
+        if not len(chosen):
+            return zero
+        steps, before, start = steps[chosen], before[chosen], np.zeros(len(chosen))
+        in_contact, arrays = self._inputs(expression, steps, start)
+        arrays["a"] = self.modes.accelerations_before(arrays["t"], arrays["q"], arrays["v"], steps, before)
+        difference = np.nan_to_num(self.values(fn, arrays) - in_contact)
+        longest, shortest = (np.array([extreme(durations[k]) for k in chosen]) for extreme in (max, min))
+        return float(difference @ (longest + shortest)) / 2, float(np.abs(difference) @ (longest - shortest)) / 2
+
+    def _flight_times(self, times: Array) -> list[list[float]]:
+        """For each change of mode, the durations of the flights that were left out on the faces that landed then, s."""
+        modes, landings = self.trace.modes, self.trace.events.joined()
+        landings = landings[landings["kind"] == Kind.LANDING]
+        on_face = {face: np.sort(landings["time"][landings["face"] == face]) for face in np.unique(landings["face"]).tolist()}
+        changes = np.array([time for time, _ in modes])
+        until, before = np.searchsorted(changes, times, side="right") - 1, np.searchsorted(changes, times, side="left") - 1
+        durations = list[list[float]]()
+        for time, now, earlier in zip(times, until, before, strict=True):
+            landed = set(modes[now][1].resting) - set(modes[earlier][1].resting if earlier >= 0 else ())
+            ends = [on_face[face][on_face[face] >= time][:1] for face in landed if face in on_face]
+            durations.append([float(end[0] - time) for end in ends if len(end)])
+        return durations
 
     def _parameters(self, step: Ints) -> Array:
         """Parameters of the run, (np,); with records or sampled inputs, which change from step to step, (m, np)."""

@@ -51,7 +51,9 @@ def final(course: Course, part: ReductionPart, before: Array | None = None) -> A
 
 
 def integral(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
-    """∫ e dt, ∫ |e| dt, and the most that pieces which missed the tolerance may contribute."""
+    """∫ e dt, ∫ |e| dt, and the most that pieces which missed the tolerance may contribute.
+
+    With the flights of bounces that were not followed (`Course.flights_left_out`)."""
     earlier = np.zeros(3) if before is None else before
     if not len(course.begin):
         return earlier
@@ -71,7 +73,8 @@ def integral(course: Course, part: ReductionPart, before: Array | None = None) -
     span, unmet = all_pieces.width * course.length[all_pieces.step], ~all_pieces.accurate
     with np.errstate(all="ignore"):
         missed = np.sum(np.abs(span[unmet]) * (all_pieces.high - all_pieces.low)[unmet])
-    return earlier + np.array([span @ all_pieces.mean, np.abs(span) @ all_pieces.size, missed])
+    left_out, uncertain = course.flights_left_out(part.expression)
+    return earlier + np.array([span @ all_pieces.mean + left_out, np.abs(span) @ all_pieces.size, missed + uncertain])
 
 
 def peak(course: Course, part: ReductionPart, before: Array | None = None) -> Array:
