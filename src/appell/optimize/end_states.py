@@ -28,7 +28,7 @@ Mask = NDArray[np.bool_]
 
 IMPLIED = 1e-7
 """A given value is an independent condition if more than this fraction of its unit vector lies outside the row space."""
-DEPENDENT = 1e-4
+DEPENDENT_AT_END = 1e-4
 """The same for a row among rows; larger, because Newton's method finds states on dependent rows only to about √ε."""
 
 
@@ -251,7 +251,7 @@ def independent_rows(form: NormalForm, states: list[tuple[float, Array, Array]],
     for t, q, v in states:
         independent, space = [], np.zeros((form.nv, 0))
         for i, row in zip(linear, _rows_by_inertia(form, t, q, v, p), strict=True):
-            space, outside = _with_row(space, row, DEPENDENT)
+            space, outside = _with_row(space, row, DEPENDENT_AT_END)
             independent += [i] if outside else []
         best = max(best, independent, key=len)
         if len(best) == len(linear):

@@ -17,8 +17,8 @@ from appell.tidy.polynomial import Polynomial
 from appell.tidy.sums import INFINITE, Sum, Term, as_factor, digits, multiplied, raised_term, size_of_base
 from appell.tidy.terms import Number, Powers, Terms, content, scaled
 
-SHORTER_BY_ONE_IN = 6
-"""One fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
+ONE_FRACTION_SHORTER_BY_ONE_IN = 6
+"""One fraction instead of a sum of several has to be shorter by one part in so many, since sums are easier to read."""
 
 
 class Draft(NamedTuple):
@@ -83,7 +83,7 @@ class Drafts:
             if any(common):
                 cofactor = {tuple(map(sub, powers, common)): c for powers, c in terms.items()}
                 draft = min((self._in_front(number, common, cofactor) for number in self._numbers(cofactor)), key=_size)
-                worse = draft.size // SHORTER_BY_ONE_IN if common not in shared[-1:] else 0
+                worse = draft.size // ONE_FRACTION_SHORTER_BY_ONE_IN if common not in shared[-1:] else 0
                 drafts.append(draft._replace(size=draft.size + worse))
         return drafts
 

@@ -16,8 +16,8 @@ def factored_out(expr: Any) -> Any:
     return expr if factored.size >= sum_.size else factored.expression(number)
 
 
-SHORTER_BY_ONE_IN = 16
-"""A fraction instead of a sum of several has to be shorter by this fraction, since sums are easier to read."""
+FRACTION_SHORTER_BY_ONE_IN = 16
+"""A fraction instead of a sum of several has to be shorter by one part in so many, since sums are easier to read."""
 DENOMINATOR_BASES = 6
 """Largest number of bases in denominators that are tried one by one as a common denominator."""
 Plan = tuple[int, Callable[[], Sum]]
@@ -115,7 +115,7 @@ class Factoring:
             form = self._taken_out(terms, trial)
             if best is None or form[0] <= best[0]:
                 common, best = trial, form
-        return [] if best is None else [(best[0] + best[0] // SHORTER_BY_ONE_IN, best[1])]
+        return [] if best is None else [(best[0] + best[0] // FRACTION_SHORTER_BY_ONE_IN, best[1])]
 
     def _taken_out(self, terms: list[Term], common: dict[Any, int]) -> Plan:
         number = content([c for c, _ in terms]) if self._exact else 1

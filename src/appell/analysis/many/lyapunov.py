@@ -49,7 +49,7 @@ DIRECTION_LOST = 1e-11
 NARROWEST_GROWTH = 1e-5
 """Smallest fraction of the largest growth that is read from one matrix: it is off by about rtol = 1e-8 of the largest growth,
 which changes the logarithm of this fraction by 1e-3 of 11.5. Over a longer time fast decays are lost in rounding."""
-MOST_HALVINGS = 7
+MOST_TIMES_HALVED = 7
 """How often an interval is halved until the growths of all directions are within that fraction of each other."""
 
 
@@ -191,7 +191,7 @@ class _Spread:
             if apart < 1:
                 self.halvings -= bool(self.halvings and apart < 0.4)
                 return growth, ""
-            if self.halvings == MOST_HALVINGS:
+            if self.halvings == MOST_TIMES_HALVED:
                 if np.isneginf(growth).any():
                     return np.zeros(0), f"a direction is lost for ever at t = {end:g}: its exponent is minus infinity"
                 self.doubts = self.doubts or (
@@ -205,7 +205,7 @@ class _Spread:
     def _over_parts(self, times: Array) -> tuple[Array, float, str]:
         """Σ log R_ii, (d,), the largest distance between growths in a part, where 1 is still read from one matrix, and why
         there is none."""
-        total, most, last = np.zeros(1), 0.0, self.halvings == MOST_HALVINGS
+        total, most, last = np.zeros(1), 0.0, self.halvings == MOST_TIMES_HALVED
         for begin, end in pairwise(times):
             growth, apart, message = self._over_part(float(begin), float(end))
             total, most = (total + growth, max(most, apart)) if not message else (growth, 0.0)

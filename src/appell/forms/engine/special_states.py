@@ -26,7 +26,7 @@ from appell.rows.decompositions import rank
 
 RANDOM, MOST_SPECIAL_STATES = 32, 64
 """Number of random states, and largest number of special ones."""
-ENTRY_ROUNDING = 1e-9
+ENTRY_VANISHES = 1e-9
 """An entry is zero at a state below this fraction of its largest value: sin π is 1e-16."""
 SINGULAR_ROUNDING = 1e-15
 """The same near a singular state of the problem, where everything is small."""
@@ -134,7 +134,7 @@ def lost(values: Array, determinant: Array | None = None) -> int:
         patterns.append(values * np.sign(determinant))
     largest = size[np.isfinite(size)].max(initial=0.0)
     with np.errstate(invalid="ignore"):
-        is_nonzero = size > np.fmax(ENTRY_ROUNDING * closeness, SINGULAR_ROUNDING) * largest
+        is_nonzero = size > np.fmax(ENTRY_VANISHES * closeness, SINGULAR_ROUNDING) * largest
     signs = [(np.count_nonzero(is_nonzero & (x > 0)), np.count_nonzero(is_nonzero & (x < 0))) for x in patterns]
     return int(np.count_nonzero(~is_nonzero)) + int(min(map(min, signs)))
 
