@@ -1,5 +1,6 @@
 """`ap.averaged` without walls: springs with small terms, second order, fast forcing; published frequencies and thresholds."""
 
+import mpmath
 import numpy as np
 import pytest
 import sympy
@@ -43,6 +44,27 @@ def test_forced_duffing_near_its_resonance():
     for r, _, _ in (found := slow.regimes(values)):
         assert (0.01 * r) ** 2 + (0.05 * r - 3 * 0.1 * r**3 / 8) ** 2 == pytest.approx(0.015**2, rel=1e-9)
     assert len(found) == 3
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.4, 2.0])
+def test_every_regime_of_weak_damping_and_forcing(phase):
+    """The regimes of (h r/2m)² + ((ω − w) r − 3 e r³/(8 m w))² = (F/2mw)², with h, e, F and ω − w of 1e-1 to 1e-8 of w, where
+    Newton's last steps are rounding of ω − w; the phase of the force turns θ only."""
+    rng = np.random.default_rng(int(10 * phase))
+    system = ap.System([x], m * x.d**2 / 2, m * w**2 * x**2 / 2, {x: -e * x**3 - h * x.d + F * cos(W * t + phase)})
+    slow = ap.averaged(system, [e, h, F], (1, 1))
+    for small in 10.0 ** -np.arange(1, 9):
+        for _ in range(6):
+            mass, frequency, cubic, drag, force, off = rng.uniform([1, 1, 0.5, 0.05, 0.5, -1], [3, 3, 1.5, 0.5, 1.5, 2])
+            p = {m: mass, w: frequency, e: small * cubic, h: small * drag, F: small * force, W: frequency + small * off}
+            with mpmath.workdps(50):
+                M, v, E, H, G, V = (mpmath.mpf(float(p[s])) for s in (m, w, e, h, F, W))
+                B, C = 3 * E / (8 * M * v), V - v
+                cubic_in_squares = [B**2, -2 * B * C, (H / 2 / M) ** 2 + C**2, -((G / 2 / M / v) ** 2)]
+                squares = mpmath.polyroots(cubic_in_squares, 200, extraprec=200)
+            wanted = sorted((float(z.real) ** 0.5 for z in squares if abs(z.imag) < 1e-20 * abs(z)), reverse=True)
+            found = [r for r, _, _ in slow.regimes(p)]
+            assert found == pytest.approx(wanted, rel=1e-12 + 1e-15 / small * 100), (small, found, wanted)
 
 
 def test_the_second_tongue_of_mathieu_is_of_the_second_order():

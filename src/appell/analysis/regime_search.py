@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import mpmath
 import numpy as np
 import sympy
 
@@ -42,7 +43,7 @@ class RegimeSearch:
         (_, B1, C1), (_, B2, C2) = system.harmonics
         if sympy.simplify(B1 * C2 - B2 * C1) != 0 and system.stationary.is_polynomial(system.r):
             self.parts = numeric_function([system.r, *p], sympy.Matrix(system.harmonics), "numpy", cse=True)
-            self.polynomial = numeric_function(p, sympy.Poly(system.stationary, system.r).all_coeffs(), "numpy")
+            self.polynomial = numeric_function(p, sympy.Poly(system.stationary, system.r).all_coeffs(), "mpmath")
 
     def __call__(self, p: tuple[float, ...]) -> list[tuple[float, float, Any]]:
         try:
@@ -54,7 +55,9 @@ class RegimeSearch:
         return sorted(regimes, key=lambda row: (-row[0], row[1]))
 
     def _by_polynomial(self, p: tuple[float, ...]) -> list[tuple[float, float]]:
-        coefficients = np.array(self.polynomial(*p), float)  # type: ignore[misc]
+        with mpmath.workdps(50):  # they contain (Ω² − 2Ωω + ω²)/ε², which cancels
+            values = self.polynomial(*map(mpmath.mpf, p))  # type: ignore[misc]
+            coefficients = np.array([float(mpmath.re(c)) if mpmath.im(c) == 0 else np.nan for c in values])
         regimes = []
         for root in np.roots(coefficients):
             r = float(root.real)
@@ -84,7 +87,12 @@ class RegimeSearch:
         return regimes
 
     def _polished(self, r: float, theta: float, p: tuple[float, ...]) -> tuple[float, float] | None:
-        """Newton's method from (r, θ); None where it does not converge to a regime."""
+        """Newton's method from (r, θ), until its steps are rounding; None where it does not converge to a regime.
+
+        Rates are differences of frequencies: near a resonance they are rounded by ε ω, and the last steps by ε ω over the
+        detuning. Steps below 1e-6 that no longer shrink are such.
+        """
+        before = np.inf
         for _ in range(60):
             rate = np.array(self.rates(r, theta, *p), float)
             J = np.array(self.jacobian(r, theta, *p), float)
@@ -96,8 +104,10 @@ class RegimeSearch:
             r, theta = r + shrink * float(step[0]), theta + shrink * float(step[1])
             if not np.isfinite(r) or not self.least < r < 1e3 * self.high:
                 return None
-            if abs(step[0]) <= 1e-13 * r and abs(step[1]) <= 1e-12:
+            size = max(abs(float(step[0])) / r, abs(float(step[1])) / 10)
+            if size <= 1e-13 or before <= size < 1e-6:
                 return r, float(_turn(theta))
+            before = size
         return None
 
 
