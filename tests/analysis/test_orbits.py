@@ -223,3 +223,34 @@ def test_a_driven_pendulum_at_rest_is_found_from_beside_it():
         assert orbit.ok and orbit.message == "closed" and orbit.range(phi) == pytest.approx((1, 1), abs=1e-12)
         assert np.abs(orbit.multipliers) ** 2 == pytest.approx(np.exp(-0.1 * T), rel=1e-9)
         assert orbit.scale.min() > 1e-3  # not its rounding
+
+
+@pytest.mark.parametrize("options", [{}, {"segments": 3}, {"symmetry": {x: -x}}])
+def test_a_rest_is_no_orbit_of_a_period_that_is_sought(options):
+    """Every time is a period of a rest. With `period=` it is asked for, and has the multipliers exp(λT)."""
+    values = {mu: 1.0}
+    assert not ap.periodic_orbit(VAN_DER_POL, guess={x: 1e-3}, period_guess=6.0, parameters=values, **options).ok
+    rest = ap.periodic_orbit(VAN_DER_POL, guess={x: 0.0}, period_guess=6.0, parameters=values, **options)
+    assert not rest.ok and "ap.equilibrium" in rest.message, rest.message
+    with pytest.raises(ap.ModelError, match="not closed: the state does not move"):
+        ap.continue_orbit(VAN_DER_POL, mu, rest, 2.0)
+    asked = ap.periodic_orbit(VAN_DER_POL, guess={x: 0.0}, period=6.0, parameters=values, **options)
+    wanted = np.exp(6 * np.roots([1, -1, 1]))
+    assert asked.ok and np.allclose(np.sort_complex(asked.multipliers), np.sort_complex(wanted), rtol=1e-8)
+    orbit = ap.periodic_orbit(VAN_DER_POL, guess={x: 2.0}, period_guess=6.0, parameters=values, **options)
+    assert orbit.ok and orbit.period == pytest.approx(6.66328686, abs=2e-8)
+
+
+def test_a_block_that_slides_on_a_belt_without_moving_has_no_period():
+    friction = ap.Friction(x.d - 1, limit=0.5, name="belt")
+    block = ap.System([x], x.d**2 / 2, x**2 / 2, constraints=[friction])
+    rest = ap.periodic_orbit(block, guess={x: 0.5}, period_guess=6.0)
+    assert not rest.ok and "ap.equilibrium" in rest.message, rest.message
+    orbit = ap.periodic_orbit(block, guess={x: 0.8}, period_guess=6.0)
+    assert orbit.ok and orbit.period == pytest.approx(2 * np.pi, rel=1e-9)
+
+
+def test_what_turns_steadily_is_no_rest():
+    turning = ap.System([x], x.d**2 / 2, 0, {x: 1 - x.d})
+    for options in ({"modulo": {x: 2 * np.pi}}, {"free": [x]}):
+        assert ap.periodic_orbit(turning, guess={x.d: 1.0}, period_guess=6.0, **options).ok

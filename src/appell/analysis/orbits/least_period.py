@@ -24,7 +24,7 @@ SAME_TURN = 1e-6
 def with_least_period(orbit: Orbit, difference: Callable[[Array], Array]) -> Orbit:
     """The orbit, with its least period in the message where it was passed several times; difference: reduces z by whole turns.
 
-        z(t + T/n) = z(t)        the largest n
+    z(t + T/n) = z(t)        the largest n
     """
     turns = _turns(orbit, difference) if orbit.ok else 1
     if turns == 1:
@@ -33,10 +33,16 @@ def with_least_period(orbit: Orbit, difference: Callable[[Array], Array]) -> Orb
     return replace(orbit, message=message)
 
 
+def is_rest(orbit: Orbit) -> bool:
+    """Whether no coordinate or velocity moves along the orbit: it has shrunk to an equilibrium."""
+    states = np.hstack([orbit.motion.q, orbit.motion.v])
+    return not (np.ptp(states, axis=0) > ORBIT_VANISHED * orbit.scale).any()
+
+
 def _turns(orbit: Orbit, difference: Callable[[Array], Array]) -> int:
     motion, T = orbit.motion, orbit.period
     states = np.hstack([motion.q, motion.v])
-    if not (np.ptp(states, axis=0) > ORBIT_VANISHED * orbit.scale).any():  # it has shrunk to an equilibrium
+    if is_rest(orbit):
         return 1
     size = extents(motion.run, float(motion.t[0]), states, T, 1.0)
     state = lambda times: (lambda at: np.hstack([at.q, at.v]))(motion.at(times))

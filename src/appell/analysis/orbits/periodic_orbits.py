@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from appell.analysis.forcing import explicit_time, refuse_other_period
 from appell.analysis.orbits.first_return import first_return
-from appell.analysis.orbits.least_period import with_least_period
+from appell.analysis.orbits.least_period import is_rest, with_least_period
 from appell.analysis.orbits.orbit import Orbit
 from appell.analysis.orbits.shooting import Shooting, turn_lengths
 from appell.analysis.orbits.state_symmetry import StateSymmetry
@@ -21,6 +22,11 @@ from appell.model import System
 from appell.model.values import finite
 from appell.reading import whole
 from appell.tree import Tree
+
+AT_REST = (
+    "the state does not move, so it has no period: it is a rest, which ap.equilibrium finds; give a guess nearer to the orbit,"
+    " or period= for the multipliers of the rest over a given time"
+)
 
 
 def periodic_orbit(
@@ -57,8 +63,9 @@ def periodic_orbit(
 
     Returns
     -------
-    `Orbit`. If Newton's method does not converge, the best iterate, with `ok` False and the reason in `message`. Where the
-    orbit is passed several times in T, `message` gives its least period.
+    `Orbit`. If Newton's method does not converge, or ends at a rest of an autonomous system whose period was to be found, the
+    best iterate, with `ok` False and the reason in `message`. Where the orbit is passed several times in T, `message` gives
+    its least period.
     """
     run = run_of(system, parameters, options, guess)
     segments, tolerance = whole(segments, "segments=", 1, 10_000), finite(tolerance, "tolerance=")
@@ -81,6 +88,8 @@ def periodic_orbit(
     if run.system.resets or run.system.frictions:
         z0 = shooting.with_room(z0, T)
     orbit = shooting.solve(z0, T, fixed=period is not None, autonomous=not forced, tolerance=tolerance)
+    if period is None and orbit.ok and is_rest(orbit):
+        return replace(orbit, ok=False, message=AT_REST)
     return with_least_period(orbit, shooting.difference)
 
 
