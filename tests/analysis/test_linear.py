@@ -97,6 +97,17 @@ def test_slow_tops_have_no_steady_precession():
     assert ap.steady_motions(TOP, TOP_VALUES, fixed={theta: 0.6, phi.d + psi.d * cos(theta): slow}) == ()
 
 
+def test_steady_motions_against_walls_are_not_sought():
+    """A bead circles in a bowl h = c r² with ω² = 2 g c: found on the bowl as a constraint; on a wall the message says so."""
+    r, angle, height = ap.coordinates("r angle height")
+    bowl, kinetic = height - 0.8 * r**2, (r.d**2 + r**2 * angle.d**2 + height.d**2) / 2
+    for surface, count in ((ap.Constraint(bowl), 2), (ap.Unilateral(bowl, "bowl"), 0)):
+        bead = ap.System([r, angle, height], kinetic, 9.81 * height, constraints=[surface])
+        found = ap.steady_motions(bead, fixed={r: 0.7}, within={height: (0, 2)})
+        assert len(found) == count and ("not sought" in found.message) == (count == 0)
+        assert all(abs(steady[angle.d]) == pytest.approx(np.sqrt(2 * 9.81 * 0.8)) for steady in found)
+
+
 def test_the_disc_rolls_on_circles():
     example = ap.zoo.rolling_disc()
     s = example.system

@@ -93,6 +93,8 @@ def steady_motions(
 ) -> FoundStates[SteadyMotion]:
     """The steady motions found by a search, those with the smallest velocities first.
 
+    Motions that press against walls are not sought: write such a wall as a `Constraint`.
+
     Parameters
     ----------
     fixed: coordinate, velocity or expression in them → value. As many as there are ignorable velocities make the motions
@@ -122,7 +124,10 @@ def steady_motions(
     solutions.sort(key=lambda s: (round(float(np.abs(s.v).max(initial=0.0)) / fastest, 9), *np.round(s.q / problem.reach, 9)))
     constant = tuple(system.velocities[i] for i in problem.free)
     motions = (SteadyMotion(system, run.parameters, s.q, s.v, s.lam, s.residual, constant) for s in solutions)
-    return FoundStates(motions, system, "steady motion", attempts)
+    found = FoundStates(motions, system, "steady motion", attempts)
+    if system.unilateral:
+        found.message += "; motions that press against walls are not sought: write such a wall as a Constraint"
+    return found
 
 
 def _same(a: SteadySolution, b: SteadySolution, problem: SteadyProblem) -> bool:
