@@ -206,16 +206,28 @@ def platform(rods: int) -> ap.System:
     return ap.System([x, y, z, theta], (x.d**2 + y.d**2 + z.d**2 + theta.d**2) / 2, z, constraints=rows)
 
 
-def coupler(near: float | None) -> ap.System:
+def coupler(near: float | None, r: Any = 1) -> ap.System:
     """Three parallel cranks on a coupler, which does not turn: five of six rows are independent."""
     x, y, phi, *a = ap.coordinates("x y phi a b c")
-    rows = [x + k * cos(phi) - k - cos(s) for k, s in enumerate(a)] + [y + k * sin(phi) - sin(s) for k, s in enumerate(a)]
-    T = (x.d**2 + y.d**2 + phi.d**2 + sum(s.d**2 for s in a)) / 2
-    sample = None if near is None else dict.fromkeys(a, near)
+    rows = [x + r * (k * cos(phi) - k - cos(s)) for k, s in enumerate(a)] + [
+        y + r * (k * sin(phi) - sin(s)) for k, s in enumerate(a)
+    ]
+    T = (x.d**2 + y.d**2 + r**2 * (phi.d**2 + sum(s.d**2 for s in a))) / 2
+    at = lambda angle: {**dict.fromkeys(a, angle), x: r * math.cos(angle), y: r * math.sin(angle)}
+    sample = None if near is None else at(near)
     return ap.System([x, y, phi, *a], T, y, constraints=rows, sample=sample)
 
 
-@pytest.mark.parametrize("make", [lambda: platform(3), lambda: platform(4), lambda: coupler(0.7), lambda: coupler(None)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: platform(3),
+        lambda: platform(4),
+        lambda: coupler(0.7),
+        lambda: coupler(None),
+        lambda: coupler(0.7, sympy.Rational(1, 1000)),
+    ],
+)
 def test_rows_that_are_redundant_where_newtons_method_goes_astray(make: Any):
     """Rows dependent on the constraints alone pull Newton's method to where branches cross; all forms agree on one branch."""
     system = make()

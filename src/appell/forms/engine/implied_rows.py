@@ -33,7 +33,9 @@ NEARLY_DEPENDENT = 1e-3
 satisfy it to 1e-13 are then 3e-7 off."""
 VERIFIED_DIGITS = 30
 """Digits in which rows that are left out are verified."""
-BESIDE = 1e-2
+VANISHING_COLUMN = 1e-5
+"""Largest entry of a column of unit rows that may vanish on the constraints: states on them may be 3e-7 off."""
+BESIDE = 1e-5
 """Distance from a state on all rows at which those of a basis are satisfied, relative to 1 + |x|."""
 DEPENDENT = 1e-9
 """The same for rows at states that satisfy the constraints to `VERIFIED_DIGITS`: rounding, of entries in float64."""
@@ -48,7 +50,7 @@ def independent_on_constraints(
     tape, symbols = Tape([*A, *a0]), _symbols(system, A, a0)
     found = [(state, _values(tape, state, FLOAT, A.shape)) for state in states_on_constraints(system, symbols)]
     on_rows = [(state, m[keep, :-1]) for state, m in found if m is not None]
-    ranks = [rank(m, NEARLY_DEPENDENT) for _, m in on_rows]
+    ranks = [rank(_alike(m), NEARLY_DEPENDENT) for _, m in on_rows]
     # where branches of several ranks meet the largest counts, unless nothing moves there
     largest = max([r for r in ranks if r < system.nv] or ranks, default=len(keep))
     if largest == len(keep):
@@ -65,6 +67,12 @@ def independent_on_constraints(
             return keep
         checked += 1
     return basis if checked == STATES_ON_ROWS else keep
+
+
+def _alike(A: Array) -> Array:
+    """A with columns of one size, whatever the units of the velocities; those that vanish on the constraints stay small."""
+    largest = np.abs(A).max(axis=0, initial=0.0)
+    return A / np.where(largest > VANISHING_COLUMN, largest, 1.0)
 
 
 def on_constraints(system: System, A: sympy.Matrix) -> list[Array]:
