@@ -137,3 +137,13 @@ def test_the_24_attitudes_of_a_satellite_on_a_circular_orbit():
     assert all(np.abs(one - np.round(one)).max() < 1e-8 for one in turned)
     stable = [one for one, said in zip(turned, found.stability, strict=True) if said != "unstable"]
     assert len(stable) == 4 and all(abs(one[1, 1]) > 0.99 and abs(one[2, 2]) > 0.99 for one in stable)
+
+
+def test_rests_on_walls_beside_one_to_which_every_start_leads():
+    """On a hill in a box Newton's method leads to its top from everywhere; 4 more rests are on walls, 4 in corners."""
+    x, y = ap.coordinates("x y")
+    walls = [ap.Between(-1, x, 0.6, name="X"), ap.Between(-0.5, y, 1, name="Y")]
+    hill = ap.System([x, y], (x.d**2 + y.d**2) / 2, -(x**2) / 2 - y**2 + x * y / 10, constraints=walls)
+    found = {(round(rest[x], 9), round(rest[y], 9)) for rest in ap.equilibria(hill, within={x: (-3, 3), y: (-3, 3)})}
+    corners = {(a, b) for a in (-1.0, 0.6) for b in (-0.5, 1.0)}
+    assert found == {(0.0, 0.0), (-1.0, -0.05), (0.6, 0.03), (-0.05, -0.5), (0.1, 1.0)} | corners

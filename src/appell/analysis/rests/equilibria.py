@@ -98,10 +98,12 @@ def equilibria(
     slack, found, tried = 1e-7 * reach, list[_FoundRest](), 0
     for start, by_chance in _starts(search, low, high, None if attempts is None else whole_attempts(attempts), found):
         tried += 1
+        # a rest without contacts, to which every start may lead, must not hide those on walls
+        turn = tried // 2 if tried % 2 and system.unilateral else 0
         try:
-            rest = _with_upper_quaternions(search(start, reach))
+            rest = _with_upper_quaternions(search(start, reach, turn=turn))
         except ModelError as error:
-            if not isinstance(error, ConstraintError):  # behind a wall, or pulled by one
+            if not isinstance(error, ConstraintError) and not turn:  # behind a wall, or pulled by one
                 raise
             continue
         except AppellError:

@@ -106,12 +106,16 @@ class RestSearch:
         refuse_friction(system_of(system, caller), caller)
         return RestSearch(*with_values(system, parameters, caller, near))
 
-    def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10) -> Equilibrium:
-        """The equilibrium nearest to q0; with `reach` (nq,), the scale of displacements in a region, one to which q0 leads."""
+    def __call__(self, q0: Array, reach: Array | None = None, tolerance: float = 1e-10, turn: int = 0) -> Equilibrium:
+        """The equilibrium nearest to q0; with `reach` (nq,), the scale of displacements in a region, one to which q0 leads.
+
+        turn: the set of contacts tried first, the first one by default; all others follow in turn.
+        """
         nearest = reach is None
         reach = self._balance(()).usual_reach(normalise(normal_form(self.system), q0)) if reach is None else reach
         errors: list[AppellError] = []
-        for contacts in contact_sets(self.system, self.p, q0):
+        sets = list(contact_sets(self.system, self.p, q0))
+        for contacts in sets[turn % len(sets) :] + sets[: turn % len(sets)]:
             try:
                 balance = self._balance(contacts).scaled_near(q0, reach)
                 return _rest(self.system, self.values, balance, q0, contacts, tolerance, nearest)
