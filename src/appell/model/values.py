@@ -76,7 +76,8 @@ def as_table(symbols: Iterable[Any], given: Mapping[Any, Any] | None) -> Mapping
 def checked(symbol: Any, value: Any) -> float:
     """`value` as a finite number that satisfies the symbol's assumptions."""
     number = finite(value, f"the value of parameter '{symbol}'")
+    assumptions = symbol.assumptions0  # a new dictionary at each access
     for rule, holds in RULES:
-        if symbol.assumptions0.get(rule) and not holds(number):
+        if assumptions.get(rule) and not holds(number):
             raise ModelError(f"parameter '{symbol}' was declared {rule}, but its value is {number:g}")
     return number

@@ -24,7 +24,7 @@ from appell.modes.gap_floor import floor_of
 from appell.modes.mode import FLIGHT, Mode
 from appell.nonsmooth.contact.face_laws import FACE_LAWS
 from appell.nonsmooth.contact.redundant import on_faces
-from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.friction.friction_layout import friction_layout
 from appell.nonsmooth.journey import journey
 from appell.nonsmooth.mode_course import Laws, ModeCourse
 
@@ -91,7 +91,7 @@ class FaceLoop:
         if task.t_end < task.t0 and self.backwards is not None:
             yield from self.backwards.run(task, trace)
             return
-        layout = FrictionLayout.of(self.system, self.form)
+        layout = friction_layout(self.system, self.form)
         course = ModeCourse(self, task, trace, floor_of(np.asarray(task.atol), self.form.nq), layout)
         trace.landings = course.landings if self.inside else None
         yield from journey(course)
@@ -99,7 +99,7 @@ class FaceLoop:
     def fly(self, task: Task) -> Trace:
         """A run from a state known to be in flight, as far as compiled code or one stretch takes it."""
         trace = task.trace()
-        trace.landings = np.full(FrictionLayout.of(self.system, self.form).faces, -np.inf) if self.inside else None
+        trace.landings = np.full(friction_layout(self.system, self.form).faces, -np.inf) if self.inside else None
         *_, trace = self.in_mode(FLIGHT).run(task, trace)
         return trace
 

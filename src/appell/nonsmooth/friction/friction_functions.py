@@ -11,7 +11,7 @@ from appell.graph import Fn, make_fn
 from appell.graph.algebra import Value, column, jacobian, symbols
 from appell.model import System
 from appell.nonsmooth.friction.friction_flow import FrictionFlow
-from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout, friction_layout
 from appell.nonsmooth.friction.friction_terms import ReactionForces, Slips, bounds, load, regularised
 from appell.nonsmooth.friction.problem import Problem
 from appell.normal_form import NormalForm
@@ -64,7 +64,7 @@ class FrictionFunctions:
 @remembered
 def friction_functions(system: System, form: NormalForm) -> FrictionFunctions:
     """The functions of a system with friction; made once and remembered."""
-    layout, slips = FrictionLayout.of(system, form), Slips.of(system, form)
+    layout, slips = friction_layout(system, form), Slips.of(system, form)
     flow = FrictionFlow(system, form, layout, slips)
     guard_data, forces = flow.function("look", flow.guard_data), flow.forces
     blocks, law, loads = (

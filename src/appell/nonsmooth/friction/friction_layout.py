@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from appell.model import System
 from appell.model.friction_load import homogeneous, load_of, multipliers_in
 from appell.normal_form import NormalForm
+from appell.remember import remembered
 
 
 @dataclass(frozen=True)
@@ -23,21 +24,6 @@ class FrictionLayout:
     smooth: tuple[bool, ...]  # regularised
     loads: tuple[tuple[int, ...], ...]  # rows that load it together, see `model.friction_load`; () for a single one
     impulsive: tuple[bool, ...]  # whether its load bounds impulses too
-
-    @staticmethod
-    def of(system: System, form: NormalForm) -> FrictionLayout:
-        offsets = {"constraint": 0, "face": form.m}
-        loads = [load_of(system, i) for i in range(len(system.frictions))]
-        rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
-        return FrictionLayout(
-            form.m,
-            len(system.unilateral),
-            tuple(fr.parts for fr in system.frictions),
-            tuple(None if n is None or n[0] not in offsets else offsets[n[0]] + n[1] for n in system.normals),
-            tuple(fr.regularise is not None for fr in system.frictions),
-            tuple(tuple(rows[x] for x in multipliers_in(load)) for load in loads),
-            tuple(load is not None and homogeneous(load) for load in loads),
-        )
 
     @property
     def count(self) -> int:
@@ -77,4 +63,21 @@ class FrictionLayout:
         return self.rows + 3 * self.count + sum(self.parts)
 
 
-__all__ = ["FrictionLayout"]
+@remembered
+def friction_layout(system: System, form: NormalForm) -> FrictionLayout:
+    """The layout of a system; made once and remembered."""
+    offsets = {"constraint": 0, "face": form.m}
+    loads = [load_of(system, i) for i in range(len(system.frictions))]
+    rows = {c.multiplier: row for row, c in enumerate(system.constraints)}
+    return FrictionLayout(
+        form.m,
+        len(system.unilateral),
+        tuple(fr.parts for fr in system.frictions),
+        tuple(None if n is None or n[0] not in offsets else offsets[n[0]] + n[1] for n in system.normals),
+        tuple(fr.regularise is not None for fr in system.frictions),
+        tuple(tuple(rows[x] for x in multipliers_in(load)) for load in loads),
+        tuple(load is not None and homogeneous(load) for load in loads),
+    )
+
+
+__all__ = ["FrictionLayout", "friction_layout"]

@@ -34,7 +34,7 @@ from appell.graph.algebra import (
 )
 from appell.model import System
 from appell.nonsmooth.friction.friction_flow import FrictionFlow
-from appell.nonsmooth.friction.friction_layout import FrictionLayout
+from appell.nonsmooth.friction.friction_layout import FrictionLayout, friction_layout
 from appell.nonsmooth.friction.friction_terms import Slips
 from appell.normal_form import NormalForm
 from appell.normal_form.variation import VariedFlow
@@ -59,7 +59,7 @@ def mode_variation(system: System, form: NormalForm, starts: int, parameters: tu
 
     Raises `FormNotApplicable` where loads are not affine in the multipliers.
     """
-    layout, slips = FrictionLayout.of(system, form), Slips.of(system, form)
+    layout, slips = friction_layout(system, form), Slips.of(system, form)
     all_modes = FrictionFlow(system, form, layout, slips)
     saddle = all_modes.saddle()
     if saddle is None:
