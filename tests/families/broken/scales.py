@@ -91,8 +91,8 @@ BREAKAGES = [
     Breakage(
         "a start that ends behind a wall ends the search",
         "analysis/rests/equilibria.py",
-        '            if not isinstance(error, ConstraintError):  # behind a wall, or pulled by one',
-        '            if isinstance(error, ModelError):',
+        '            if not isinstance(error, ConstraintError) and not turn:  # behind a wall, or pulled by one',
+        '            if isinstance(error, ModelError) and not turn:',
         {
             "many_rests.bowls_between_walls": (0,),
         },
