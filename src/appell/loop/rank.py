@@ -114,7 +114,7 @@ class RankGuard:
     def _path_inside(self, t: float, t1: float, path: float, end: RankedRows, dense: Callable[[float], Array]) -> float | None:
         """The path length of the rows through states inside a step; None if they turn between two of these, or σ dips there.
 
-        way: at least the way that they are expected to go.
+        path: at least the length that they are expected to go.
         """
         start = self.last
         assert start is not None

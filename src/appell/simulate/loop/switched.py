@@ -247,7 +247,7 @@ class _SwitchedRun:
 
     def _confirm_on_surface(self, surface: int, guard_before: float, step: float) -> None:
         """Raises if the state is not on the surface: the polynomial of a fixed step that does not resolve the motion shows
-        crossings that shorter steps do not meet. before: the guard before the stretch."""
+        crossings that shorter steps do not meet. guard_before: its value before the stretch."""
         z, t = self._state()[0], self.trace.t
         noise = ON_SURFACE * self._noise(t, z, self.p, np.zeros(len(z)))[surface]
         if not abs(self._guard(surface)) <= max(noise, NOT_ON_SURFACE * abs(guard_before)):
