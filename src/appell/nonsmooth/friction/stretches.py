@@ -235,7 +235,10 @@ def _jams(course: ModeCourse, t: Array, z: Array) -> Array:
 def _first_event(
     course: ModeCourse, watch: GuardWatch, sampled: tuple[Array, Array, Array, Any], steps: tuple[Array, Array], plain: Task
 ) -> tuple[float, ModeGuard] | None:
-    """The time and the guard of the earliest event; sampled: values of the guards, their noise, times, `grid` of `crossings`."""
+    """The time and the guard of the earliest event.
+
+    sampled: values of the guards, their noise, times, `grid` of `crossings`.
+    """
     events: list[tuple[float, ModeGuard]] = []
     values, noise, samples, grid = sampled
     for crossing in sorted(crossings(watch, values, noise, grid), key=lambda c: c.low):
